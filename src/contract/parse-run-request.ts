@@ -1,0 +1,173 @@
+/**
+ * The only maker of a `RunRequest`: checks the form of a body, fills in every default, lists every fault.
+ *
+ * What needs more than the body itself (history rules, providers, URLs, tool schemas) is judged by its own folder; those
+ * judgements add to the same list of faults.
+ */
+import { check, Faults } from './check.ts'
+import type { Json } from './json.ts'
+import type { Warning } from './result.ts'
+import {
+  defaults,
+  META_MAX_BYTES,
+  RunRequestBody,
+  type Limits,
+  type Params,
+  type Pricing,
+  type RunRequest,
+  type StreamOptions,
+  type Target,
+  type Tool,
+} from './run-request.ts'
+import type { Keywords } from './schema.ts'
+import { isTimeZone } from './time-zone.ts'
+import { allowedHeaders } from './tool-headers.ts'
+
+export interface ParseOptions {
+  readonly defaultTimezone: string
+}
+
+/** `request` is null when the form is wrong; `faults` may hold more even where there is one. */
+export interface ParsedRequest {
+  readonly request: RunRequest | null
+  readonly faults: Faults
+  readonly warnings: Warning[]
+}
+
+export function parseRunRequest(body: Json, options: ParseOptions): ParsedRequest {
+  const faults = new Faults()
+  const warnings: Warning[] = []
+  check(RunRequestBody as unknown as Keywords, body, '', faults)
+  if (faults.list.length > 0) return { request: null, faults, warnings }
+
+  // The check above is what makes the body this type.
+  const wire = body as unknown as RunRequestBody
+  refuseUnbuilt(wire, faults)
+  const meta = (wire.meta ?? {}) as RunRequest['meta']
+  const timezone = checkMeta(wire.meta ?? {}, faults) ?? options.defaultTimezone
+  const { fallbacks, ...first } = wire.llm
+  const request: RunRequest = {
+    idempotency_key: wire.idempotency_key,
+    origin_request_id: wire.origin_request_id ?? wire.idempotency_key,
+    history_revision: wire.history_revision ?? null,
+    targets: [target(first), ...(fallbacks ?? []).map(target)],
+    system: wire.system ?? '',
+    messages: wire.messages,
+    tools: tools(wire.tools ?? [], faults, warnings),
+    limits: limits(wire.limits ?? {}),
+    stream: streamOptions(wire.stream ?? {}),
+    callback:
+      wire.callback == null
+        ? null
+        : {
+            url: wire.callback.url,
+            headers: allowedHeaders(wire.callback.headers ?? {}, 'callback.headers', faults, warnings),
+          },
+    meta,
+    session_id: wire.meta?.session_id ?? null,
+    tenant_id: wire.meta?.tenant_id ?? null,
+    timezone,
+    wait: wire.wait ?? false,
+  }
+  return { request, faults, warnings }
+}
+
+/** Options of the contract that this version does not carry out are refused, never silently ignored (SPEC §0). */
+function refuseUnbuilt(wire: RunRequestBody, faults: Faults): void {
+  const unbuilt: [string, boolean][] = [
+    ['output.schema', wire.output?.schema != null],
+    ['output.blocks', Object.keys(wire.output?.blocks ?? {}).length > 0],
+    ['limits.on_cancel', wire.limits?.on_cancel === 'drain'],
+    ['limits.loop_guard', wire.limits?.loop_guard != null],
+  ]
+  for (const [path, used] of unbuilt) {
+    if (used) faults.add(path, 'is not built in this version: leave it out or send null')
+  }
+}
+
+function checkMeta(meta: NonNullable<RunRequestBody['meta']>, faults: Faults): string | null {
+  const bytes = Buffer.byteLength(JSON.stringify(meta))
+  if (bytes > META_MAX_BYTES) faults.add('meta', `must be at most ${META_MAX_BYTES} bytes as JSON; got ${bytes}`)
+  if (meta.timezone != null && !isTimeZone(meta.timezone)) {
+    const got = JSON.stringify(meta.timezone)
+    faults.add('meta.timezone', `must be an IANA time zone such as "Europe/London"; got ${got}`)
+  }
+  return meta.timezone ?? null
+}
+
+function target(wire: Omit<RunRequestBody['llm'], 'fallbacks'>): Target {
+  return {
+    provider: wire.provider,
+    model: wire.model,
+    api_key: wire.api_key ?? null,
+    base_url: wire.base_url ?? null,
+    profile: wire.profile ?? null,
+    params: params(wire.params ?? {}),
+    pricing: wire.pricing == null ? null : pricing(wire.pricing),
+  }
+}
+
+function params(wire: NonNullable<RunRequestBody['llm']['params']>): Params {
+  return {
+    temperature: wire.temperature ?? null,
+    top_p: wire.top_p ?? null,
+    max_output_tokens: wire.max_output_tokens ?? null,
+    thinking: wire.thinking ?? null,
+    parallel_tool_calls: wire.parallel_tool_calls ?? null,
+    stop: wire.stop ?? [],
+    seed: wire.seed ?? null,
+    extra: wire.extra ?? {},
+  }
+}
+
+function pricing(wire: NonNullable<RunRequestBody['llm']['pricing']>): Pricing {
+  return {
+    currency: wire.currency,
+    input: wire.input,
+    cache_read: wire.cache_read ?? wire.input,
+    cache_write: wire.cache_write ?? wire.input,
+    output: wire.output,
+  }
+}
+
+function tools(wire: NonNullable<RunRequestBody['tools']>, faults: Faults, warnings: Warning[]): Tool[] {
+  const names = new Set<string>()
+  return wire.map((tool, index) => {
+    if (names.has(tool.name)) faults.add(`tools[${index}].name`, `stands twice; got ${JSON.stringify(tool.name)}`)
+    names.add(tool.name)
+    return {
+      name: tool.name,
+      description: tool.description ?? '',
+      input_schema: tool.input_schema ?? { type: 'object' },
+      url: tool.url,
+      headers: allowedHeaders(tool.headers ?? {}, `tools[${index}].headers`, faults, warnings),
+      effect: tool.effect ?? 'read',
+      timeout_ms: tool.timeout_ms ?? defaults.tool_timeout_ms,
+      label: tool.label ?? null,
+      repeatable: tool.repeatable ?? false,
+    }
+  })
+}
+
+function limits(wire: NonNullable<RunRequestBody['limits']>): Limits {
+  return {
+    max_steps: wire.max_steps ?? defaults.max_steps,
+    max_tool_calls: wire.max_tool_calls ?? defaults.max_tool_calls,
+    timeout_ms: wire.timeout_ms ?? defaults.timeout_ms,
+    max_output_tokens_total: wire.max_output_tokens_total ?? null,
+    max_total_tokens: wire.max_total_tokens ?? null,
+    max_cost: wire.max_cost ?? null,
+    tool_result_max_bytes: wire.tool_result_max_bytes ?? defaults.tool_result_max_bytes,
+    final_answer: wire.final_answer ?? true,
+    approval_ttl_ms: wire.approval_ttl_ms ?? defaults.approval_ttl_ms,
+  }
+}
+
+function streamOptions(wire: NonNullable<RunRequestBody['stream']>): StreamOptions {
+  return {
+    tool_names: wire.tool_names ?? false,
+    tool_args: wire.tool_args ?? false,
+    tool_results: wire.tool_results ?? false,
+    reasoning: wire.reasoning ?? false,
+  }
+}

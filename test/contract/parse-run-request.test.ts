@@ -1,0 +1,100 @@
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import type { Json } from '../../src/contract/json.ts'
+import { parseJson } from '../../src/contract/json.ts'
+import { parseRunRequest } from '../../src/contract/parse-run-request.ts'
+import { defaults } from '../../src/contract/run-request.ts'
+import { requestBody, tool } from '../fakes/run-request.ts'
+
+function parse(parts: { readonly [key: string]: Json }) {
+  return parseRunRequest(requestBody(parts), { defaultTimezone: 'Europe/London' })
+}
+
+test('the smallest request is accepted and every default is filled in', () => {
+  const { request, faults } = parse({})
+  assert.deepEqual(faults.list, [])
+  assert.ok(request !== null)
+  assert.equal(request.origin_request_id, 'msg_1')
+  assert.equal(request.timezone, 'Europe/London')
+  assert.equal(request.limits.max_steps, defaults.max_steps)
+  assert.equal(request.limits.final_answer, true)
+  assert.equal(request.callback, null)
+  assert.deepEqual(request.targets[0].params.stop, [])
+})
+
+test('null means the default in every optional field', () => {
+  const nothing = {
+    origin_request_id: null,
+    system: null,
+    tools: null,
+    limits: null,
+    stream: null,
+    callback: null,
+    meta: null,
+    wait: null,
+    output: null,
+    history_revision: null,
+  }
+  assert.deepEqual(parse(nothing).faults.list, [])
+  assert.deepEqual(parse({ limits: { max_steps: null, max_cost: null }, meta: { session_id: null } }).faults.list, [])
+})
+
+test('headers other than Authorization and X-* are dropped with a warning, also reserved ones', () => {
+  const headers = { Authorization: 'Bearer t', 'X-Tenant': 'a', Host: 'evil', Cookie: 'c', 'X-Engine-Secret': 's' }
+  const { request, warnings } = parse({ tools: [tool('getOrders', { headers })] })
+  assert.deepEqual(request?.tools[0]?.headers, { Authorization: 'Bearer t', 'X-Tenant': 'a' })
+  assert.deepEqual(
+    warnings.map(({ path }) => path),
+    ['tools[0].headers["Host"]', 'tools[0].headers["Cookie"]', 'tools[0].headers["X-Engine-Secret"]'],
+  )
+})
+
+for (const value of ['Bearer ключ', 'a\r\nX-Evil: 1', 'a\0b', ' padded']) {
+  test(`TH-10: the header value ${JSON.stringify(value)} is a fault that names the header and not its value`, () => {
+    const { faults } = parse({ tools: [tool('getOrders', { headers: { 'X-A': value } })] })
+    assert.equal(faults.list[0]?.path, 'tools[0].headers["X-A"]')
+    assert.ok(!JSON.stringify(faults.list).includes(value))
+  })
+}
+
+for (const zone of ['America/New York', 'Etc/Unknown', 'GMT+7', '+07:00', 'Mars/Base']) {
+  test(`TZ-02: meta.timezone ${JSON.stringify(zone)} is a fault that names the field`, () => {
+    assert.equal(parse({ meta: { timezone: zone } }).faults.list[0]?.path, 'meta.timezone')
+  })
+}
+
+test('digits of big numbers survive in meta, history and prices', () => {
+  const text = JSON.stringify(requestBody()).replace(
+    '"llm":{',
+    '"history_revision":12345678901234567890,"meta":{"order":98765432109876543210},"llm":{"pricing":{"currency":"USD","input":0.12345678901234567891,"output":1},',
+  )
+  const body = parseJson(text)
+  assert.ok(body.ok)
+  const { request, faults } = parseRunRequest(body.value, { defaultTimezone: 'UTC' })
+  assert.deepEqual(faults.list, [])
+  assert.equal(JSON.stringify(request?.meta), '{"order":98765432109876543210}')
+  assert.equal(JSON.stringify(request?.history_revision), '12345678901234567890')
+  assert.equal(JSON.stringify(request?.targets[0].pricing?.cache_read), '0.12345678901234567891')
+})
+
+test('an option that is not built is a fault, never ignored', () => {
+  const { faults } = parse({ output: { schema: { type: 'object' } }, limits: { on_cancel: 'drain', loop_guard: {} } })
+  assert.deepEqual(
+    faults.list.map(({ path }) => path),
+    ['output.schema', 'limits.on_cancel', 'limits.loop_guard'],
+  )
+})
+
+test('unknown fields of stored messages are tolerated, elsewhere they are faults', () => {
+  const message = {
+    role: 'user',
+    content: [{ type: 'text', text: 'hi', later: 1 }],
+    created_at: '2026-11-30T12:00:00Z',
+    later: 1,
+  }
+  assert.deepEqual(parse({ messages: [message] }).faults.list, [])
+  assert.deepEqual(
+    parse({ odd: 1, limits: { odd: 1 } }).faults.list.map(({ path }) => path),
+    ['odd', 'limits.odd'],
+  )
+})
