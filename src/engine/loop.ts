@@ -1,0 +1,191 @@
+/**
+ * The loop: ask the model, run the tools it asked for, ask again, until there is an end.
+ *
+ * It opens no socket, reads no clock and keeps nothing but its record. Every way for a run to end is a `return` below, so
+ * this page is the whole list. What is decided stands in plan.ts, verdict.ts, calls.ts and repeat-guard.ts, without effects.
+ */
+import { openBatch, runBatch, settle } from './calls.ts'
+import {
+  answered,
+  awaitingTool,
+  cutStop,
+  failed,
+  failedBehindLimit,
+  interrupted,
+  unanswered,
+  type Ending,
+} from './ending.ts'
+import { notes } from './notes.ts'
+import { planStep, type FinalReason } from './plan.ts'
+import type { EnginePorts, Interruption, ModelMessage, ModelPart } from './ports.ts'
+import type { RunRecord } from './record.ts'
+import { next, verdict as guardVerdict } from './repeat-guard.ts'
+import { askOf, openPrompt, tapOf, type Prompt, type Shown } from './step.ts'
+import { keepSaid, keepSettled, keepShown, type Said } from './transcript.ts'
+import { judge } from './verdict.ts'
+
+/** Runs to the end. A fixed sentence that stands in for an answer is shown like one. */
+export async function runLoop(record: RunRecord, ports: EnginePorts, signal: AbortSignal): Promise<Ending> {
+  const ending = await loop(record, ports, signal)
+  if (ending.source === 'fallback') {
+    const step = Math.max(1, record.steps)
+    ports.emit({ event: 'reset', data: { step, reason: 'empty' } })
+    ports.emit({ event: 'delta', data: { step, offset: 0, text: ending.text } })
+  }
+  return ending
+}
+
+async function loop(record: RunRecord, ports: EnginePorts, signal: AbortSignal): Promise<Ending> {
+  const prompt = openPrompt(record)
+  for (;;) {
+    if (signal.aborted) return interrupted(record, reasonOf(signal), '', ports.say)
+    const plan = planStep(record, ports.now())
+    if (plan.kind === 'end') return unanswered(plan.limit, null, ports.say)
+    beginStep(record, ports, plan.final)
+    const tap = tapOf(record, ports)
+    const answer = await ports.model(askOf(record, prompt, plan), tap, signal)
+
+    switch (answer.kind) {
+      case 'interrupted': {
+        const why = reasonOf(signal)
+        keepShown(record, prompt, { text: answer.shown, target: answer.target, stop: cutStop[why] }, ports.now())
+        return interrupted(record, why, answer.shown, ports.say)
+      }
+      case 'failed': {
+        keepShown(record, prompt, { text: answer.shown, target: answer.target, stop: 'error' }, ports.now())
+        ports.journal({
+          event: 'failed',
+          run_id: record.runId,
+          code: answer.failure.code,
+          detail: answer.failure.detail,
+        })
+        const limit = plan.final === 'loop_protection' || plan.final === 'empty_answer' ? null : plan.final
+        return limit === null
+          ? failed(answer.failure.code, answer.shown)
+          : failedBehindLimit(limit, answer.shown, ports.say)
+      }
+      case 'out_of_time':
+        // The next plan finds the time for tools over and asks for the final answer.
+        tap.reset('restart')
+        break
+      case 'answer': {
+        const ending = await takeAnswer(record, prompt, answer.message, plan.final, { tap, ports, signal })
+        if (ending !== null) return ending
+      }
+    }
+    await ports.commit('step')
+  }
+}
+
+interface Around {
+  readonly tap: Shown
+  readonly ports: EnginePorts
+  readonly signal: AbortSignal
+}
+
+/** A whole answer: an end, or null where the loop goes on. */
+async function takeAnswer(
+  record: RunRecord,
+  prompt: Prompt,
+  message: ModelMessage,
+  final: FinalReason | null,
+  { tap, ports, signal }: Around,
+): Promise<Ending | null> {
+  const verdict = judge(message, final === null)
+  const said = { stop: message.stop, target: message.target, provider_data: message.provider_data, callIds: [] }
+  record.target = message.target
+  switch (verdict.kind) {
+    case 'answered':
+      keepSaid(record, prompt, { ...said, parts: verdict.parts, stop: verdict.stop }, ports.now())
+      return answered(final, verdict.stop, verdict.text)
+    case 'refused':
+      return unanswered(final, 'refusal', ports.say)
+    case 'paused':
+      keepSaid(record, prompt, { ...said, parts: verdict.parts }, ports.now())
+      return null
+    case 'cut_call':
+      if (record.askedAgainCut) return endCut(record, prompt, verdict, said, ports)
+      tap.reset('repair')
+      record.askedAgainCut = true
+      record.note = notes.cut_call
+      return null
+    case 'empty':
+      tap.reset('empty')
+      ports.journal({ event: 'empty_answer', run_id: record.runId, step: record.steps })
+      if (final !== null || record.askedAgainEmpty) return unanswered(final, message.stop, ports.say)
+      record.askedAgainEmpty = true
+      record.forced = 'empty_answer'
+      return null
+    case 'calls': {
+      const callIds = verdict.calls.map(() => ports.newCallId())
+      keepSaid(record, prompt, { ...said, parts: verdict.parts, stop: 'tool_calls', callIds }, ports.now())
+      record.batch = openBatch(record, verdict.calls, callIds, ports)
+      await ports.commit('answer')
+      await callTools(record, prompt, ports, signal)
+      if (signal.aborted) return interrupted(record, reasonOf(signal), '', ports.say)
+      return record.pending.length > 0 ? awaitingTool(verdict.text) : null
+    }
+  }
+}
+
+/** Cut inside a call for the second time: the text beside it stands, if there is one. */
+function endCut(
+  record: RunRecord,
+  prompt: Prompt,
+  verdict: { readonly parts: readonly ModelPart[]; readonly text: string },
+  said: Omit<Said, 'parts'>,
+  ports: EnginePorts,
+): Ending {
+  if (verdict.text.trim() === '') return unanswered(null, 'length', ports.say)
+  keepSaid(record, prompt, { ...said, parts: verdict.parts }, ports.now())
+  return answered(null, 'length', verdict.text)
+}
+
+/** Runs the open batch to its end and draws what follows from it. */
+async function callTools(record: RunRecord, prompt: Prompt, ports: EnginePorts, signal: AbortSignal): Promise<void> {
+  if (record.batch === null) return
+  await runBatch(record, record.batch, ports, signal)
+  const settled = settle(record, record.batch)
+  record.batch = null
+  keepSettled(record, prompt, settled, ports)
+  for (const { outcome, call } of settled) if (outcome?.kind === 'not_deferred') closeTool(record, ports, call.tool)
+  record.guard = next(
+    record.guard,
+    settled.map(({ seen }) => seen),
+  )
+  const loop = guardVerdict(record.guard)
+  if (loop === null || record.forced !== null) return
+  record.forced = 'loop_protection'
+  ports.journal({ event: 'repeat', run_id: record.runId, step: record.steps, reason: loop })
+  record.warnings.push({
+    code: 'loop_protection',
+    message: `tools were taken away after step ${record.steps}: ${loop.replaceAll('_', ' ')}`,
+    path: null,
+  })
+}
+
+/** A write tool that does not defer has broken the contract: nobody knows what it did, so it is not asked again. */
+function closeTool(record: RunRecord, ports: EnginePorts, tool: string): void {
+  if (record.closedTools.includes(tool)) return
+  record.closedTools.push(tool)
+  record.warnings.push({
+    code: 'write_not_deferred',
+    message: `write tool ${tool} answered neither "deferred" nor "error": its outcome is unknown and it is closed for the rest of the run`,
+    path: null,
+  })
+  ports.journal({ event: 'write_not_deferred', run_id: record.runId, step: record.steps, tool })
+}
+
+function beginStep(record: RunRecord, ports: EnginePorts, final: FinalReason | null): void {
+  record.steps += 1
+  if (final === null) record.toolSteps += 1
+  record.note = null
+  if (final !== null && final !== 'loop_protection' && final !== 'empty_answer') {
+    ports.journal({ event: 'limit', run_id: record.runId, step: record.steps, limit: final })
+  }
+  ports.emit({ event: 'step', data: { step: record.steps, final: final !== null } })
+}
+
+function reasonOf(signal: AbortSignal): Interruption {
+  return signal.reason as Interruption
+}

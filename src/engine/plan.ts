@@ -1,0 +1,77 @@
+/**
+ * What a run does next: pure decisions at a step's border (SPEC §8.3). Every limit is judged here and nowhere else.
+ */
+import { isRawNumber, type Json } from '../contract/json.ts'
+import type { LimitReached } from '../contract/result.ts'
+import type { Attempt } from '../contract/usage.ts'
+import { notes } from './notes.ts'
+import type { RunRecord } from './record.ts'
+
+/** Why a step goes without tools. */
+export type FinalReason = LimitReached | 'loop_protection' | 'empty_answer'
+
+export type Plan =
+  /** Ask the model; `final` says why it may not use tools, null that it may. */
+  | { readonly kind: 'ask'; readonly final: FinalReason | null; readonly note: string | null }
+  /** The limit ends the run at once: `final_answer` is off. */
+  | { readonly kind: 'end'; readonly limit: LimitReached }
+
+export function planStep(record: RunRecord, now: number): Plan {
+  const limit = limitReached(record, now)
+  if (limit !== null && !record.request.limits.final_answer) return { kind: 'end', limit }
+  const final = limit ?? record.forced
+  return { kind: 'ask', final, note: noteOf(record, final) }
+}
+
+function noteOf(record: RunRecord, final: FinalReason | null): string | null {
+  if (final === null) return record.note
+  const why = final === 'loop_protection' || final === 'empty_answer' ? notes[final] : notes.limit(final)
+  return record.note === null ? why : `${record.note}\n${why}`
+}
+
+/** The time kept for the final answer: min(20 s, a quarter of timeout_ms); nothing where no final answer is wanted. */
+export function reserveMs(limits: RunRecord['request']['limits']): number {
+  return limits.final_answer ? Math.min(20_000, Math.floor(limits.timeout_ms / 4)) : 0
+}
+
+/** From here on no tool runs and no step with tools begins. */
+export function lastCallAt(record: RunRecord): number {
+  return record.deadlineAt - reserveMs(record.request.limits)
+}
+
+/** Calls that were sent to a tool endpoint; the others cost nothing and do not count. */
+export function callsSent(record: RunRecord): number {
+  return record.toolCalls.filter(({ status }) => status !== 'invalid' && status !== 'refused' && status !== 'not_sent')
+    .length
+}
+
+function limitReached(record: RunRecord, now: number): LimitReached | null {
+  const { limits } = record.request
+  if (record.toolSteps >= limits.max_steps) return 'max_steps'
+  if (callsSent(record) >= limits.max_tool_calls) return 'max_tool_calls'
+  const spent = budgetReached(record)
+  if (spent !== null) return spent
+  return now >= lastCallAt(record) ? 'timeout_ms' : null
+}
+
+/**
+ * A budget is reached while it still pays for the final answer: when what is spent, one more step and one final answer of
+ * the size of the newest answered request would go beyond it.
+ */
+function budgetReached(record: RunRecord): LimitReached | null {
+  const { limits, targets } = record.request
+  const newest = record.attempts.findLast((attempt) => attempt.status !== 'failed')
+  if (newest === undefined) return null
+  const beyond = (most: number | null, count: (attempt: Attempt) => number) =>
+    most !== null && record.attempts.reduce((sum, attempt) => sum + count(attempt), 0) + 2 * count(newest) > most
+  if (beyond(limits.max_output_tokens_total, (attempt) => attempt.output_tokens)) return 'max_output_tokens_total'
+  if (beyond(limits.max_total_tokens, (attempt) => attempt.total_tokens)) return 'max_total_tokens'
+  const priced = targets.some((target) => target.pricing !== null)
+  if (priced && beyond(number(limits.max_cost), (attempt) => number(attempt.cost) ?? 0)) return 'max_cost'
+  return null
+}
+
+function number(value: Json): number | null {
+  if (isRawNumber(value)) return Number(value.rawJSON)
+  return typeof value === 'number' ? value : null
+}

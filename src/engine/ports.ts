@@ -1,0 +1,190 @@
+/**
+ * What the loop needs from outside, and nothing else: a model, tools, a clock, ids, a place to commit to and a stream.
+ *
+ * Every port promises never to throw or reject: what can go wrong is a value. An `AbortSignal` given to a port carries an
+ * `Interruption` as its reason; a port that sees it abort lets go of its sockets and timers at once and answers.
+ */
+import type { RunErrorCode } from '../contract/errors.ts'
+import type { CallId, RunId } from '../contract/ids.ts'
+import type { Json, JsonObject } from '../contract/json.ts'
+import type { ReasoningPart, StopReason, StoredMessage, TextPart } from '../contract/message.ts'
+import type { PendingCall, Warning } from '../contract/result.ts'
+import type { RunRequest, Tool } from '../contract/run-request.ts'
+import type { SentenceKey } from '../contract/sentence.ts'
+import type { ResetReason, StreamEvent } from '../contract/stream-event.ts'
+import type { Attempt } from '../contract/usage.ts'
+
+/** Why a run is being stopped from outside. */
+export type Interruption = 'cancelled' | 'deadline' | 'shutdown' | 'lost'
+
+// ---------------------------------------------------------------------------------------------------------- model
+
+/** One question to the model chain: everything a step sends, in neutral form. */
+export interface Ask {
+  readonly runId: RunId
+  readonly step: number
+  readonly targets: RunRequest['targets']
+  /** Index of the model to begin with: the one that answered the step before. Later ones are its fallbacks. */
+  readonly firstTarget: number
+  readonly system: string
+  /** History and the run's new messages, dates stamped, oldest first. The same array on every step, longer each time. */
+  readonly messages: readonly StoredMessage[]
+  /** Always the whole list, so that a cached prefix holds; `toolChoice` says whether they may be used. */
+  readonly tools: readonly Tool[]
+  readonly toolChoice: 'auto' | 'none'
+  /** Stands at the very end of the request of this step only; never stored. */
+  readonly note: string | null
+  /** A stable name of the conversation for providers that route caches by one; null without a session. */
+  readonly cacheKey: string | null
+  /** Absolute time in ms: no attempt and no wait goes beyond it. */
+  readonly deadlineAt: number
+  /** Absolute time in ms: where no text of the step has been shown by then, the step is given up as `out_of_time`. */
+  readonly giveUpAt: number
+}
+
+/** What a model port tells while it works. All calls are synchronous and cheap but `attemptStarting`. */
+export interface StepTap {
+  /** Visible text, in order, well-formed UTF-16, never empty. */
+  text(text: string): void
+  reasoning(text: string): void
+  /** What was shown of this step is void. */
+  reset(reason: ResetReason): void
+  wait(reason: 'queue' | 'retry', ms: number): void
+  /** A commit point: the request leaves only after this has resolved. */
+  attemptStarting(attempt: { readonly attempt: number; readonly target: number }): Promise<void>
+  /** Every attempt that started ends here exactly once, whatever became of it. */
+  attemptEnded(attempt: Attempt): void
+  warn(warning: Warning): void
+}
+
+/** A call as the model wrote it. */
+export interface ModelCall {
+  readonly type: 'tool_call'
+  readonly tool: string
+  /** null where `fault` says why. */
+  readonly args: JsonObject | null
+  /** The arguments as text, as they came. */
+  readonly argsText: string
+  /** `cut`: the answer ended inside this call; it is never run and never stored. */
+  readonly fault: null | 'cut' | 'not_json' | 'not_object' | 'too_large'
+  /** The provider's own id and whatever else must go back with this call. */
+  readonly provider_data: JsonObject | null
+}
+
+export type ModelPart = TextPart | ReasoningPart | ModelCall
+
+export interface ModelMessage {
+  readonly parts: readonly ModelPart[]
+  readonly stop: StopReason
+  /** Index of the model that answered. */
+  readonly target: number
+  /** Of the whole message (an item id, a phase, a state id); goes back to the same provider family. */
+  readonly provider_data: JsonObject | null
+}
+
+export interface ProviderFailure {
+  readonly code: RunErrorCode
+  /** For the journal: provider, status, the provider's own words cut short, no secret. */
+  readonly detail: string
+}
+
+export type StepAnswer =
+  /** A whole answer: its protocol's end mark was seen. */
+  | { readonly kind: 'answer'; readonly message: ModelMessage }
+  /** All attempts and fallbacks are used up. `shown`: the text of this step that was streamed and not reset. */
+  | { readonly kind: 'failed'; readonly failure: ProviderFailure; readonly shown: string; readonly target: number }
+  /** The signal aborted. `shown` as above. */
+  | { readonly kind: 'interrupted'; readonly shown: string; readonly target: number }
+  /** `giveUpAt` passed with nothing shown. */
+  | { readonly kind: 'out_of_time' }
+
+export type ModelPort = (ask: Ask, tap: StepTap, signal: AbortSignal) => Promise<StepAnswer>
+
+// ---------------------------------------------------------------------------------------------------------- tools
+
+/** One call that passed every check and may be sent. */
+export interface CallOrder {
+  readonly runId: RunId
+  readonly callId: CallId
+  readonly tool: Tool
+  readonly args: JsonObject
+  readonly argsHash: string
+  readonly callKey: string
+  readonly operationKey: string
+  readonly originRequestId: string
+  readonly meta: JsonObject
+  /** Absolute time in ms: the call is over by then. */
+  readonly deadlineAt: number
+  readonly maxResultBytes: number
+}
+
+interface CallFigures {
+  readonly attempts: number
+  readonly durationMs: number
+  /** Size of the whole result as JSON, before any cut. */
+  readonly resultBytes: number
+}
+
+export type CallOutcome = CallFigures &
+  (
+    | {
+        readonly kind: 'ok'
+        readonly result: Json
+        readonly note: string | null
+        readonly truncated: boolean
+        readonly empty: boolean
+      }
+    /** Something answered, or nothing was ever sent: the side effect did not happen as far as can be known. `error` is for the model. */
+    | { readonly kind: 'error'; readonly error: string; readonly truncated: boolean }
+    | { readonly kind: 'deferred'; readonly operationId: string }
+    /** A write tool answered `ok` or `accepted`: a breach of contract. */
+    | { readonly kind: 'not_deferred' }
+    /** Sent, and no answer was had: the side effect may have happened. */
+    | { readonly kind: 'unknown'; readonly reason: 'cancelled' | 'timeout' | 'reset' }
+    /** The signal aborted before anything was sent. */
+    | { readonly kind: 'not_sent' }
+  )
+
+export interface ToolPort {
+  /** What is wrong with the arguments, each fault one sentence with its path; empty: nothing. Bounded in time. */
+  readonly checkArgs: (tool: Tool, args: JsonObject) => readonly string[]
+  /** `attemptStarting` is a commit point: attempt k is sent only after it has resolved. */
+  call(order: CallOrder, attemptStarting: (attempt: number) => Promise<void>, signal: AbortSignal): Promise<CallOutcome>
+}
+
+// ---------------------------------------------------------------------------------------------------------- the rest
+
+/** Where a run is recorded; the moments at which it is are fixed (SPEC §8.8). */
+export type CommitPoint = 'attempt' | 'answer' | 'tool_attempt' | 'tool_result' | 'step'
+
+/** One line of the journal: an event of SPEC §12.3 and its facts. Never content, never a secret. */
+export type JournalEntry = { readonly event: string; readonly run_id: string } & { readonly [fact: string]: Json }
+
+export interface EnginePorts {
+  readonly model: ModelPort
+  readonly tools: ToolPort
+  /** Milliseconds since the epoch. */
+  now(): number
+  newCallId(): CallId
+  commit(point: CommitPoint): Promise<void>
+  emit(event: StreamEvent): void
+  journal(entry: JournalEntry): void
+  /** Signs a pending call (SPEC §5.5). */
+  ticket(call: Omit<PendingCall, 'ticket' | 'operation_id'> & { readonly run_id: RunId }): string
+  /** A fixed sentence for the end user, in ENGINE_LOCALE. */
+  readonly say: (key: SentenceKey) => string
+}
+
+/** How many requests may be under way for one provider key, and who goes next. */
+export interface KeyGate {
+  /**
+   * Waits for a place. Resolves to null when the signal aborts first. `onQueued` is called once if there is a wait.
+   * `key` is a hash, never the key itself; `session` makes the queue fair between conversations.
+   */
+  acquire(key: string, session: string, signal: AbortSignal, onQueued: () => void): Promise<KeySlot | null>
+}
+
+export interface KeySlot {
+  /** Idempotent. `limited`: 429 or overload, halves the window; `pauseMs`: nobody starts on this key before. */
+  release(outcome: { readonly kind: 'ok' | 'limited' | 'other'; readonly pauseMs?: number }): void
+}

@@ -1,0 +1,70 @@
+/**
+ * Everything a run is, as plain JSON: the loop is a state machine over this record and keeps nothing else, so that a record
+ * read back from a store goes on where it stood. Deadlines are absolute times.
+ */
+import type { CallId, RunId } from '../contract/ids.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { NewMessage } from '../contract/message.ts'
+import type { PendingCall, ToolCallRecord, Warning } from '../contract/result.ts'
+import type { RunRequest } from '../contract/run-request.ts'
+import type { Attempt } from '../contract/usage.ts'
+import type { CallOutcome } from './ports.ts'
+import type { GuardState } from './repeat-guard.ts'
+
+export interface RunRecord {
+  readonly runId: RunId
+  readonly request: RunRequest
+  /** ISO 8601. */
+  readonly startedAt: string
+  /** Absolute time in ms at which everything is aborted. */
+  readonly deadlineAt: number
+  /** Steps begun. */
+  steps: number
+  /** Of them those that might use tools. */
+  toolSteps: number
+  /** Index of the model that answered last; the next step begins with it. */
+  target: number
+  /** New messages, in order; `seq` is the index. */
+  readonly messages: NewMessage[]
+  readonly toolCalls: ToolCallRecord[]
+  /** The calls of the step that is running; null between steps. */
+  batch: Batch | null
+  readonly pending: PendingCall[]
+  readonly attempts: Attempt[]
+  readonly warnings: Warning[]
+  /** Names of tools that may not be called any more in this run. */
+  readonly closedTools: string[]
+  guard: GuardState
+  /** Set when the next step must go without tools, and why. */
+  forced: 'loop_protection' | 'empty_answer' | null
+  /** An empty answer was asked again. */
+  askedAgainEmpty: boolean
+  /** A call cut by length was asked again. */
+  askedAgainCut: boolean
+  /** The note of the next step, beside what its plan says. */
+  note: string | null
+}
+
+/** What one step asked of its tools, in call order, and what has come of it so far. */
+export interface Batch {
+  readonly step: number
+  readonly calls: readonly BatchCall[]
+}
+
+export interface BatchCall {
+  readonly callId: CallId
+  /** As stored: legal for every provider. */
+  readonly tool: string
+  readonly args: JsonObject
+  readonly argsHash: string
+  readonly decision: Decision
+  /** null until it has ended. */
+  outcome: CallOutcome | null
+}
+
+/** What is done with a call. `error` is what the model is told. */
+export type Decision =
+  | { readonly kind: 'send' }
+  /** The same read as call `index` of this step: it gets that call's result. */
+  | { readonly kind: 'same_as'; readonly index: number }
+  | { readonly kind: 'invalid' | 'refused' | 'over_limit'; readonly error: string }

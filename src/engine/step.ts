@@ -1,0 +1,106 @@
+/**
+ * One step's conversation with the model port: the question, and what the stream is told while the answer comes.
+ */
+import { fingerprint } from '../contract/canonical.ts'
+import { instantOf } from '../contract/instant.ts'
+import type { StoredMessage } from '../contract/message.ts'
+import { localTime, stampedHistory, systemWithSentence } from './message-dates.ts'
+import { notes } from './notes.ts'
+import { lastCallAt, type Plan } from './plan.ts'
+import type { Ask, EnginePorts, StepTap } from './ports.ts'
+import type { RunRecord } from './record.ts'
+
+/** What the model is shown of a run: made once, then only appended to. */
+export interface Prompt {
+  readonly system: string
+  readonly messages: StoredMessage[]
+  readonly cacheKey: string | null
+  /** The current time, for a run that no new user message began; null otherwise. The same text on every step. */
+  readonly timeNote: string | null
+}
+
+export function openPrompt(record: RunRecord): Prompt {
+  const { request } = record
+  const begunByUser = request.messages.at(-1)?.role === 'user'
+  const session = request.session_id
+  return {
+    system: systemWithSentence(request.system, request.timezone),
+    messages: [...stampedHistory(request.messages, request.timezone), ...record.messages],
+    cacheKey: session === null ? null : fingerprint([request.tenant_id, session]).slice(0, 32),
+    timeNote: begunByUser ? null : notes.now(localTime(instantOf(record.startedAt), request.timezone)),
+  }
+}
+
+export function askOf(record: RunRecord, prompt: Prompt, plan: Extract<Plan, { kind: 'ask' }>): Ask {
+  const lines = [prompt.timeNote, plan.note].filter((line) => line !== null)
+  return {
+    runId: record.runId,
+    step: record.steps,
+    targets: record.request.targets,
+    firstTarget: record.target,
+    system: prompt.system,
+    messages: prompt.messages,
+    tools: record.request.tools,
+    toolChoice: plan.final === null ? 'auto' : 'none',
+    note: lines.length === 0 ? null : lines.join('\n'),
+    cacheKey: prompt.cacheKey,
+    deadlineAt: record.deadlineAt,
+    giveUpAt: plan.final === null ? lastCallAt(record) : record.deadlineAt,
+  }
+}
+
+/** What the stream has been shown of the running step. */
+export interface Shown extends StepTap {
+  /** True while something shown of this step would have to be discarded. */
+  dirty(): boolean
+}
+
+export function tapOf(record: RunRecord, ports: EnginePorts): Shown {
+  const step = record.steps
+  let offset = 0
+  let reasoned = false
+  return {
+    text(text) {
+      ports.emit({ event: 'delta', data: { step, offset, text } })
+      offset += text.length
+    },
+    reasoning(text) {
+      if (!record.request.stream.reasoning) return
+      reasoned = true
+      ports.emit({ event: 'reasoning', data: { step, text } })
+    },
+    reset(reason) {
+      // Nothing shown, nothing to discard.
+      if (offset === 0 && !reasoned) return
+      offset = 0
+      reasoned = false
+      ports.emit({ event: 'reset', data: { step, reason } })
+      ports.journal({ event: 'reset', run_id: record.runId, step, reason })
+    },
+    wait(reason, ms) {
+      ports.emit({ event: 'wait', data: { reason, ms } })
+      ports.journal({ event: reason === 'queue' ? 'queued' : 'retry', run_id: record.runId, step, ms })
+    },
+    async attemptStarting({ attempt, target }) {
+      const model = record.request.targets[target]
+      ports.journal({
+        event: 'attempt_started',
+        run_id: record.runId,
+        step,
+        attempt,
+        provider: model?.provider ?? null,
+        model: model?.model ?? null,
+      })
+      await ports.commit('attempt')
+    },
+    attemptEnded(attempt) {
+      record.attempts.push(attempt)
+      ports.journal({ event: 'attempt_ended', run_id: record.runId, ...attempt })
+    },
+    warn(warning) {
+      const known = record.warnings.some(({ code, message }) => code === warning.code && message === warning.message)
+      if (!known) record.warnings.push(warning)
+    },
+    dirty: () => offset > 0 || reasoned,
+  }
+}

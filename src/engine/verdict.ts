@@ -1,0 +1,62 @@
+/**
+ * What an answer means for the run: a pure reading of what arrived (SPEC §8.4). The provider's finish word is never asked
+ * whether there are calls; the calls that came are.
+ */
+import type { StopReason } from '../contract/message.ts'
+import type { ModelCall, ModelMessage, ModelPart } from './ports.ts'
+
+export type Verdict =
+  /** The model answered in words: the run ends. */
+  | {
+      readonly kind: 'answered'
+      readonly parts: readonly ModelPart[]
+      readonly stop: StopReason
+      readonly text: string
+    }
+  /** It refused, without a word of its own. */
+  | { readonly kind: 'refused' }
+  /** Whole calls came: they are run. */
+  | {
+      readonly kind: 'calls'
+      readonly parts: readonly ModelPart[]
+      readonly calls: readonly ModelCall[]
+      readonly text: string
+    }
+  /** The provider paused a long turn: the same turn goes on. */
+  | { readonly kind: 'paused'; readonly parts: readonly ModelPart[] }
+  /** A call cut by the length limit, and no whole one. */
+  | { readonly kind: 'cut_call'; readonly parts: readonly ModelPart[]; readonly text: string }
+  /** Neither text nor a call. */
+  | { readonly kind: 'empty' }
+
+/** `mayCall` is false on a step without tools: calls are dropped unexecuted then, the text is kept. */
+export function judge(message: ModelMessage, mayCall: boolean): Verdict {
+  const calls: ModelCall[] = []
+  let cut = false
+  for (const part of message.parts) {
+    if (part.type !== 'tool_call') continue
+    if (part.fault === 'cut') cut = true
+    else if (mayCall) calls.push(part)
+  }
+  const parts = message.parts.filter((part) => part.type !== 'tool_call' || (mayCall && part.fault !== 'cut'))
+  const text = textOf(parts)
+  if (calls.length > 0) return { kind: 'calls', parts, calls, text }
+  if (message.stop === 'paused' && mayCall) return { kind: 'paused', parts }
+  if (cut && mayCall && message.stop === 'length') return { kind: 'cut_call', parts, text }
+  if (text.trim() !== '' && !isLeakedMarkup(text)) {
+    return { kind: 'answered', parts, stop: message.stop === 'tool_calls' ? 'end_turn' : message.stop, text }
+  }
+  return message.stop === 'refusal' ? { kind: 'refused' } : { kind: 'empty' }
+}
+
+export function textOf(parts: readonly ModelPart[]): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
+
+/** How models without a working tool parser write a call as text. It is never executed and is no answer either. */
+const LEAKS = ['<|tool_call', '<tool_call>', '<function=', '[TOOL_CALLS]', '<|python_tag|>', '<｜tool▁call']
+
+function isLeakedMarkup(text: string): boolean {
+  const start = text.trimStart()
+  return LEAKS.some((leak) => start.startsWith(leak))
+}
