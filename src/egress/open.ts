@@ -1,0 +1,139 @@
+/**
+ * Opens the door out: judges a URL, sends one request, hands back one answer. It follows no redirect, repeats nothing,
+ * decompresses nothing and sets no deadline; a 3xx is an answer like any other. SPEC §10.
+ */
+import dns from 'node:dns'
+import { Agent, setGlobalDispatcher } from 'undici'
+import { iterateBody } from './body.ts'
+import type { Lookup } from './connector.ts'
+import { createDispatcher, type Dispatcher } from './dispatcher.ts'
+import type { Egress, EgressAnswer, EgressRequest, Fault } from './egress.ts'
+import { abortedFault, ConnectFailure, exchangeFault } from './faults.ts'
+import { headerProblem, incomingHeaders, outgoingHeaders } from './headers.ts'
+import { type EgressRules, judgeUrl } from './policy.ts'
+import { parseProxyUrl } from './proxy.ts'
+
+export interface EgressOptions extends EgressRules {
+  /** URLs for `parseProxyUrl`. They apply to purpose `provider` only. */
+  readonly proxies: {
+    /** PROXY_URL. */
+    readonly all: string | null
+    /** PROXY_<PROVIDER>, by the provider's name as in `EgressRequest.provider`; goes before `all`. */
+    readonly byProvider: Readonly<Record<string, string>>
+  }
+  /** Default: `dns.lookup`. */
+  readonly lookup?: Lookup
+  /** From resolving the name to the end of the TLS handshake. Default 10,000. */
+  readonly connectTimeoutMs?: number
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+
+/** The gate. A proxy URL that does not parse closes its route: nothing goes round it directly. */
+export function createEgress(options: EgressOptions): Egress {
+  const routes = openRoutes(options)
+
+  async function request(call: EgressRequest): Promise<EgressAnswer> {
+    const verdict = judgeUrl(call.url, call.purpose, options, call.ownHosts)
+    if (!verdict.allowed) return { kind: 'refused', refusal: verdict.refusal }
+    const { url } = verdict
+    const problem = headerProblem(call.headers)
+    if (problem !== null) return fault('protocol', `the call to ${url.hostname} was not sent: ${problem}`)
+    if (call.signal.aborted) return { kind: 'fault', fault: abortedFault(url.hostname) }
+    const route = routes.pick(call)
+    if (route === null) return fault('connect', `could not connect to ${url.hostname}: its proxy URL is not valid`)
+    return exchange(route.agent, call, url)
+  }
+
+  return {
+    request,
+    judge: (purpose, url, ownHosts) => {
+      const verdict = judgeUrl(url, purpose, options, ownHosts)
+      return verdict.allowed ? null : verdict.refusal
+    },
+    close: () => routes.close(),
+  }
+}
+
+/**
+ * Shuts every other door of undici and of the built-in fetch for the whole process: what is not sent through an Egress
+ * fails before a name is resolved. `node:http` is not covered. Called once, by main.
+ */
+export function denyGlobalFetch(): void {
+  setGlobalDispatcher(
+    new Agent({
+      connect: (_target, callback) => callback(new Error('outgoing calls go through the egress gate only'), null),
+    }),
+  )
+}
+
+interface Routes {
+  /** Null: this provider's proxy is not usable. */
+  pick(call: EgressRequest): Dispatcher | null
+  close(): Promise<void>
+}
+
+/** One pool for direct calls and one a distinct proxy, all there from the start. */
+function openRoutes(options: EgressOptions): Routes {
+  const { proxies, devInsecure, lookup = dns.lookup, connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS } = options
+  const direct = createDispatcher({ lookup, devInsecure, timeoutMs, proxy: null })
+  const proxied = new Map<string, Dispatcher | null>()
+  for (const url of [...(proxies.all === null ? [] : [proxies.all]), ...Object.values(proxies.byProvider)]) {
+    if (proxied.has(url)) continue
+    const parsed = parseProxyUrl(url)
+    proxied.set(url, parsed.ok ? createDispatcher({ lookup, devInsecure, timeoutMs, proxy: parsed.proxy }) : null)
+  }
+
+  return {
+    pick({ purpose, provider }) {
+      if (purpose !== 'provider') return direct
+      const own = provider !== undefined && Object.hasOwn(proxies.byProvider, provider)
+      const url = (own ? proxies.byProvider[provider] : undefined) ?? proxies.all
+      return url === null ? direct : (proxied.get(url) ?? null)
+    },
+    async close() {
+      const all = [direct, ...proxied.values()].filter((dispatcher) => dispatcher !== null)
+      await Promise.all(all.map((dispatcher) => dispatcher.close()))
+    },
+  }
+}
+
+async function exchange(agent: Agent, call: EgressRequest, url: URL): Promise<EgressAnswer> {
+  const { signal } = call
+  const host = url.hostname
+  const faultOf = (error: unknown): Fault => (signal.aborted ? abortedFault(host) : exchangeFault(error, host))
+
+  // undici gets a signal of its own: a caller's reason may be any value, and a falsy one passes for success there.
+  const stop = new AbortController()
+  const onAbort = () => stop.abort()
+  const release = () => signal.removeEventListener('abort', onAbort)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    const { statusCode, headers, body } = await agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: call.method,
+      headers: outgoingHeaders(call.headers),
+      body: call.body ?? null,
+      signal: stop.signal,
+    })
+    // Without a listener a break between two reads would end the process; the reader learns of it by iterating.
+    body.on('error', () => {})
+    body.once('close', release)
+    const response = {
+      status: statusCode,
+      headers: incomingHeaders(headers),
+      body: iterateBody(body, faultOf),
+      destroy: () => void body.destroy(),
+    }
+    return { kind: 'response', response }
+  } catch (error) {
+    release()
+    if (error instanceof ConnectFailure) return error.answer
+    return { kind: 'fault', fault: faultOf(error) }
+  }
+}
+
+function fault(kind: Fault['kind'], message: string): EgressAnswer {
+  return { kind: 'fault', fault: { kind, message } }
+}
