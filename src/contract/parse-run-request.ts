@@ -5,12 +5,13 @@
  * judgements add to the same list of faults.
  */
 import { check, Faults } from './check.ts'
-import type { Json } from './json.ts'
+import { isJsonObject, type Json, type JsonObject } from './json.ts'
 import type { Warning } from './result.ts'
 import {
   defaults,
   META_MAX_BYTES,
   RunRequestBody,
+  type Callback,
   type Limits,
   type Params,
   type Pricing,
@@ -27,9 +28,12 @@ export interface ParseOptions {
   readonly defaultTimezone: string
 }
 
-/** `request` is null when the form is wrong; `faults` may hold more even where there is one. */
+/**
+ * `request` is made of the fields whose form is right, so that one wrong field hides no fault of another; what stands in a
+ * wrong one's place means nothing. With a fault in `faults` it must not be run.
+ */
 export interface ParsedRequest {
-  readonly request: RunRequest | null
+  readonly request: RunRequest
   readonly faults: Faults
   readonly warnings: Warning[]
 }
@@ -38,17 +42,14 @@ export function parseRunRequest(body: Json, options: ParseOptions): ParsedReques
   const faults = new Faults()
   const warnings: Warning[] = []
   check(RunRequestBody as unknown as Keywords, body, '', faults)
-  if (faults.list.length > 0) return { request: null, faults, warnings }
-
-  // The check above is what makes the body this type.
-  const wire = body as unknown as RunRequestBody
+  const wire = soundPart(body, faults)
   refuseUnbuilt(wire, faults)
-  const meta = (wire.meta ?? {}) as RunRequest['meta']
   const timezone = checkMeta(wire.meta ?? {}, faults) ?? options.defaultTimezone
   const { fallbacks, ...first } = wire.llm
   const request: RunRequest = {
     idempotency_key: wire.idempotency_key,
     origin_request_id: wire.origin_request_id ?? wire.idempotency_key,
+    // A whole number, or a raw one where its digits need it.
     history_revision: wire.history_revision ?? null,
     targets: [target(first), ...(fallbacks ?? []).map(target)],
     system: wire.system ?? '',
@@ -56,20 +57,29 @@ export function parseRunRequest(body: Json, options: ParseOptions): ParsedReques
     tools: tools(wire.tools ?? [], faults, warnings),
     limits: limits(wire.limits ?? {}),
     stream: streamOptions(wire.stream ?? {}),
-    callback:
-      wire.callback == null
-        ? null
-        : {
-            url: wire.callback.url,
-            headers: allowedHeaders(wire.callback.headers ?? {}, 'callback.headers', faults, warnings),
-          },
-    meta,
+    callback: wire.callback == null ? null : callback(wire.callback, faults, warnings),
+    meta: (wire.meta ?? {}) as JsonObject,
     session_id: wire.meta?.session_id ?? null,
     tenant_id: wire.meta?.tenant_id ?? null,
     timezone,
     wait: wire.wait ?? false,
   }
   return { request, faults, warnings }
+}
+
+/** What stands in for a required field that is missing or wrong. */
+const STAND_INS = {
+  contract_version: '1',
+  idempotency_key: 'none',
+  llm: { provider: 'scripted', model: 'none' },
+  messages: [],
+} as const
+
+function soundPart(body: Json, faults: Faults): RunRequestBody {
+  const fields = isJsonObject(body) ? body : {}
+  const sound = Object.entries(fields).filter(([key]) => !faults.under(key))
+  // What has no fault has passed the check, which is what makes it this type.
+  return { ...STAND_INS, ...Object.fromEntries(sound) } as unknown as RunRequestBody
 }
 
 /** Options of the contract that this version does not carry out are refused, never silently ignored (SPEC §0). */
@@ -128,6 +138,10 @@ function pricing(wire: NonNullable<RunRequestBody['llm']['pricing']>): Pricing {
     cache_write: wire.cache_write ?? wire.input,
     output: wire.output,
   }
+}
+
+function callback(wire: NonNullable<RunRequestBody['callback']>, faults: Faults, warnings: Warning[]): Callback {
+  return { url: wire.url, headers: allowedHeaders(wire.headers ?? {}, 'callback.headers', faults, warnings) }
 }
 
 function tools(wire: NonNullable<RunRequestBody['tools']>, faults: Faults, warnings: Warning[]): Tool[] {

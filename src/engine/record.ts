@@ -2,6 +2,7 @@
  * Everything a run is, as plain JSON: the loop is a state machine over this record and keeps nothing else, so that a record
  * read back from a store goes on where it stood. Deadlines are absolute times.
  */
+import { instantText } from '../contract/instant.ts'
 import type { CallId, RunId } from '../contract/ids.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { NewMessage } from '../contract/message.ts'
@@ -9,7 +10,7 @@ import type { PendingCall, ToolCallRecord, Warning } from '../contract/result.ts
 import type { RunRequest } from '../contract/run-request.ts'
 import type { Attempt } from '../contract/usage.ts'
 import type { CallOutcome } from './ports.ts'
-import type { GuardState } from './repeat-guard.ts'
+import { OPEN_GUARD, type GuardState } from './repeat-guard.ts'
 
 export interface RunRecord {
   readonly runId: RunId
@@ -68,3 +69,28 @@ export type Decision =
   /** The same read as call `index` of this step: it gets that call's result. */
   | { readonly kind: 'same_as'; readonly index: number }
   | { readonly kind: 'invalid' | 'refused' | 'over_limit'; readonly error: string }
+
+/** A run before its first step. `now` in milliseconds since the epoch. */
+export function openRecord(runId: RunId, request: RunRequest, warnings: readonly Warning[], now: number): RunRecord {
+  return {
+    runId,
+    request,
+    startedAt: instantText(now),
+    deadlineAt: now + request.limits.timeout_ms,
+    steps: 0,
+    toolSteps: 0,
+    target: 0,
+    messages: [],
+    toolCalls: [],
+    batch: null,
+    pending: [],
+    attempts: [],
+    warnings: [...warnings],
+    closedTools: [],
+    guard: OPEN_GUARD,
+    forced: null,
+    askedAgainEmpty: false,
+    askedAgainCut: false,
+    note: null,
+  }
+}

@@ -13,7 +13,6 @@ function parse(parts: { readonly [key: string]: Json }) {
 test('the smallest request is accepted and every default is filled in', () => {
   const { request, faults } = parse({})
   assert.deepEqual(faults.list, [])
-  assert.ok(request !== null)
   assert.equal(request.origin_request_id, 'msg_1')
   assert.equal(request.timezone, 'Europe/London')
   assert.equal(request.limits.max_steps, defaults.max_steps)
@@ -42,7 +41,7 @@ test('null means the default in every optional field', () => {
 test('headers other than Authorization and X-* are dropped with a warning, also reserved ones', () => {
   const headers = { Authorization: 'Bearer t', 'X-Tenant': 'a', Host: 'evil', Cookie: 'c', 'X-Engine-Secret': 's' }
   const { request, warnings } = parse({ tools: [tool('getOrders', { headers })] })
-  assert.deepEqual(request?.tools[0]?.headers, { Authorization: 'Bearer t', 'X-Tenant': 'a' })
+  assert.deepEqual(request.tools[0]?.headers, { Authorization: 'Bearer t', 'X-Tenant': 'a' })
   assert.deepEqual(
     warnings.map(({ path }) => path),
     ['tools[0].headers["Host"]', 'tools[0].headers["Cookie"]', 'tools[0].headers["X-Engine-Secret"]'],
@@ -72,9 +71,9 @@ test('digits of big numbers survive in meta, history and prices', () => {
   assert.ok(body.ok)
   const { request, faults } = parseRunRequest(body.value, { defaultTimezone: 'UTC' })
   assert.deepEqual(faults.list, [])
-  assert.equal(JSON.stringify(request?.meta), '{"order":98765432109876543210}')
-  assert.equal(JSON.stringify(request?.history_revision), '12345678901234567890')
-  assert.equal(JSON.stringify(request?.targets[0].pricing?.cache_read), '0.12345678901234567891')
+  assert.equal(JSON.stringify(request.meta), '{"order":98765432109876543210}')
+  assert.equal(JSON.stringify(request.history_revision), '12345678901234567890')
+  assert.equal(JSON.stringify(request.targets[0].pricing?.cache_read), '0.12345678901234567891')
 })
 
 test('an option that is not built is a fault, never ignored', () => {
@@ -97,4 +96,15 @@ test('unknown fields of stored messages are tolerated, elsewhere they are faults
     parse({ odd: 1, limits: { odd: 1 } }).faults.list.map(({ path }) => path),
     ['odd', 'limits.odd'],
   )
+})
+
+test('one wrong field hides no fault of another', () => {
+  const { faults } = parse({ limits: { max_steps: 'ten' }, meta: { timezone: 'Mars' }, tools: [tool('a'), tool('a')] })
+  assert.deepEqual(
+    faults.list.map(({ path }) => path),
+    ['limits.max_steps', 'meta.timezone', 'tools[1].name'],
+  )
+  for (const body of [null, 1, 'x', [], {}] as Json[]) {
+    assert.notEqual(parseRunRequest(body, { defaultTimezone: 'UTC' }).faults.list.length, 0)
+  }
 })

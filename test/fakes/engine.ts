@@ -19,8 +19,7 @@ import type {
   StepAnswer,
   StepTap,
 } from '../../src/engine/ports.ts'
-import type { RunRecord } from '../../src/engine/record.ts'
-import { OPEN_GUARD } from '../../src/engine/repeat-guard.ts'
+import { openRecord, type RunRecord } from '../../src/engine/record.ts'
 import { sayIn } from '../../src/i18n/say.ts'
 import { runRequest } from './run-request.ts'
 
@@ -94,32 +93,8 @@ export interface Setting {
 
 const START = Date.parse('2026-11-30T12:00:00.000Z')
 
-export function openRecord(request = runRequest()): RunRecord {
-  return {
-    runId: runId('01JDZZZZZZZZZZZZZZZZZZZZZZ'),
-    request,
-    startedAt: '2026-11-30T12:00:00.000Z',
-    deadlineAt: START + request.limits.timeout_ms,
-    steps: 0,
-    toolSteps: 0,
-    target: 0,
-    messages: [],
-    toolCalls: [],
-    batch: null,
-    pending: [],
-    attempts: [],
-    warnings: [],
-    closedTools: [],
-    guard: OPEN_GUARD,
-    forced: null,
-    askedAgainEmpty: false,
-    askedAgainCut: false,
-    note: null,
-  }
-}
-
 export async function play(setting: Setting): Promise<Played> {
-  const record = openRecord(runRequest(setting.request))
+  const record = openRecord(runId('01JDZZZZZZZZZZZZZZZZZZZZZZ'), runRequest(setting.request), [], START)
   const asks: Ask[] = []
   const orders: CallOrder[] = []
   const events: StreamEvent[] = []

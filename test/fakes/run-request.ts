@@ -33,6 +33,6 @@ export function tool(name: string, parts: { readonly [key: string]: Json } = {})
 /** A request as the engine sees it; throws where the body is not accepted, which is a fault of the test. */
 export function runRequest(parts: { readonly [key: string]: Json } = {}): RunRequest {
   const { request, faults } = parseRunRequest(requestBody(parts), { defaultTimezone: 'UTC' })
-  if (request === null || faults.list.length > 0) throw new Error(JSON.stringify(faults.list))
+  if (faults.list.length > 0) throw new Error(JSON.stringify(faults.list))
   return request
 }

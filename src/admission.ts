@@ -1,0 +1,104 @@
+/**
+ * Judges the body of POST /runs before anything is started: its form, its history, its models, its tools, every address in it,
+ * every ticket sent back. All faults are told in one list.
+ */
+import { argsHash, fingerprint } from './contract/canonical.ts'
+import { MAX_FAULTS, type Faults } from './contract/check.ts'
+import type { Fault } from './contract/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from './contract/json.ts'
+import { callsOf, type ToolCallPart } from './contract/message.ts'
+import { parseRunRequest } from './contract/parse-run-request.ts'
+import type { RunRequest } from './contract/run-request.ts'
+import type { Egress } from './egress/egress.ts'
+import { checkHistory } from './engine/history-rules.ts'
+import { checkTicket, type EngineTokens } from './runs/run-token.ts'
+import type { AdmissionAnswer, Admit } from './server/admission-port.ts'
+import { schemaFaults } from './tools/schema-bounds.ts'
+
+export interface AdmissionParts {
+  readonly defaultTimezone: string
+  readonly tokens: EngineTokens
+  readonly hasCallbackSecret: boolean
+  readonly judge: Egress['judge']
+  readonly targetFaults: (targets: RunRequest['targets']) => readonly Fault[]
+}
+
+export function createAdmission(parts: AdmissionParts): Admit {
+  return async (body) => {
+    const { request, faults, warnings } = parseRunRequest(body, { defaultTimezone: parts.defaultTimezone })
+    if (!faults.under('messages')) checkHistory(request.messages, faults)
+    if (!faults.under('llm'))
+      for (const { path, message } of parts.targetFaults(request.targets)) faults.add(path, message)
+    checkTools(request, parts, faults)
+    checkCallback(request, parts, faults)
+    if (faults.list.length > 0) {
+      return { kind: 'refused', code: 'invalid_request', faults: faults.list.slice(0, MAX_FAULTS) }
+    }
+    const ticket = ticketFault(request, parts.tokens)
+    if (ticket !== null) return ticket
+    return { kind: 'admitted', admission: { request, warnings, fingerprint: fingerprint(comparable(body)) } }
+  }
+}
+
+function checkTools(request: RunRequest, parts: AdmissionParts, faults: Faults): void {
+  for (const [index, tool] of request.tools.entries()) {
+    const refusal = parts.judge('tool', tool.url)
+    if (refusal !== null) faults.add(`tools[${index}].url`, refused(refusal.reason, refusal.host, 'EGRESS_ALLOWLIST'))
+    for (const { path, message } of schemaFaults(tool.input_schema)) {
+      faults.add(`tools[${index}].input_schema${path}`, message)
+    }
+  }
+}
+
+function checkCallback(request: RunRequest, parts: AdmissionParts, faults: Faults): void {
+  if (request.callback === null) return
+  const refusal = parts.judge('callback', request.callback.url)
+  if (refusal !== null) faults.add('callback.url', refused(refusal.reason, refusal.host, 'EGRESS_ALLOWLIST'))
+  if (!parts.hasCallbackSecret) faults.add('callback', 'needs CALLBACK_SECRET, which this engine does not have')
+}
+
+function refused(reason: string, host: string, list: string): string {
+  return `is refused by the egress rules (${reason}${host === '' ? '' : `, host ${host}`}): it must be https and its host on ${list}`
+}
+
+/** A ticket that is sent back must belong to its call, with the very arguments the history holds, and still be good. */
+function ticketFault(request: RunRequest, tokens: EngineTokens): AdmissionAnswer | null {
+  let calls = new Map<string, ToolCallPart>()
+  for (const [index, message] of request.messages.entries()) {
+    if (message.role === 'assistant') calls = new Map(callsOf(message).map((call) => [call.call_id, call]))
+    if (message.role !== 'tool' || message.ticket == null) continue
+    const args = calls.get(message.call_id)?.args ?? {}
+    const call = { callId: message.call_id, tool: message.tool, argsHash: argsHash(args) }
+    const verdict = checkTicket(tokens, message.ticket, call, Date.now())
+    if (verdict === 'ok') continue
+    const why =
+      verdict === 'expired'
+        ? 'its time is over: ask for the approval again'
+        : 'was not given for this call with these arguments'
+    return { kind: 'refused', code: `ticket_${verdict}`, faults: [{ path: `messages[${index}].ticket`, message: why }] }
+  }
+  return null
+}
+
+/** The body as two posts of one request are compared: without keys, header values and `wait`. SPEC §3.7. */
+function comparable(body: Json): Json {
+  if (!isJsonObject(body)) return body
+  const { wait: _wait, llm, tools, callback, ...rest } = body
+  const kept: [string, Json][] = Object.entries(rest)
+  if (llm !== undefined) kept.push(['llm', withoutKeys(llm)])
+  if (Array.isArray(tools)) kept.push(['tools', tools.map((tool: Json) => without(tool, 'headers'))])
+  if (callback !== undefined) kept.push(['callback', without(callback, 'headers')])
+  return Object.fromEntries(kept)
+}
+
+function withoutKeys(llm: Json): Json {
+  const stripped = without(llm, 'api_key')
+  if (!isJsonObject(stripped) || !Array.isArray(stripped['fallbacks'])) return stripped
+  return { ...stripped, fallbacks: stripped['fallbacks'].map((target: Json) => without(target, 'api_key')) }
+}
+
+function without(value: Json, field: string): Json {
+  if (!isJsonObject(value)) return value
+  const { [field]: _gone, ...rest }: JsonObject = value
+  return rest
+}

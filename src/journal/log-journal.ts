@@ -1,0 +1,23 @@
+/**
+ * The journal as log lines: every entry becomes one pino JSON line with its facts. Entries hold no content and no secret
+ * (SPEC §12.3); what decides the level is whether somebody should look.
+ */
+import type { Logger } from 'pino'
+import type { JournalEntry } from '../engine/ports.ts'
+
+/** Somebody must look: a bug, or a result that nobody will get. */
+const ERRORS = new Set(['bug', 'dropped_undelivered'])
+/** Somebody may want to look. */
+const WARNINGS = new Set(['failed', 'write_not_deferred', 'repeat'])
+/** The milestones of a run; everything else is detail. */
+const MILESTONES = new Set(['accepted', 'ended', 'delivered', 'acked', 'cancelled', 'callback_attempt'])
+
+export function createLogJournal(logger: Logger): (entry: JournalEntry) => void {
+  return (entry) => {
+    const { event } = entry
+    if (ERRORS.has(event)) logger.error(entry, event)
+    else if (WARNINGS.has(event)) logger.warn(entry, event)
+    else if (MILESTONES.has(event)) logger.info(entry, event)
+    else logger.debug(entry, event)
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * How long results stay and which go first (SPEC §7.3). Pure: what is kept and the time give what is to be dropped.
+ */
+
+export interface RetentionLimits {
+  /** A stored result stays readable for this long, ms. */
+  readonly resultTtlMs: number
+  /** A result nobody has stored stays for this long, ms; then the session is free again. */
+  readonly undeliveredTtlMs: number
+  readonly maxResults: number
+  readonly maxResultBytes: number
+}
+
+/** A run that has ended, as retention sees it. */
+export interface Kept {
+  readonly runId: string
+  readonly stored: boolean
+  /** When it was stored, else when it ended. */
+  readonly since: number
+  /** Size of its result, UTF-16 units: half of what a double-width string takes, all of a plain one. */
+  readonly bytes: number
+}
+
+/** Beyond a bound, room is made down to this share of it, so that a full memory is not swept at every run's end. */
+const ROOM = 0.9
+
+/** Runs to drop. `kept` stands oldest first; within the bounds, only what is past its time goes. */
+export function toDrop(kept: readonly Kept[], limits: RetentionLimits, now: number): Kept[] {
+  const expired = (run: Kept) => now - run.since >= (run.stored ? limits.resultTtlMs : limits.undeliveredTtlMs)
+  const dropped = kept.filter(expired)
+  const left = kept.filter((run) => !expired(run))
+  let count = left.length
+  let bytes = left.reduce((sum, run) => sum + run.bytes, 0)
+  if (count <= limits.maxResults && bytes <= limits.maxResultBytes) return dropped
+  // Oldest stored first; only then those nobody has.
+  for (const run of [...left.filter(({ stored }) => stored), ...left.filter(({ stored }) => !stored)]) {
+    if (count <= limits.maxResults * ROOM && bytes <= limits.maxResultBytes * ROOM) break
+    dropped.push(run)
+    count -= 1
+    bytes -= run.bytes
+  }
+  return dropped
+}

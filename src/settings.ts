@@ -1,0 +1,280 @@
+/**
+ * The only reader of the environment. Everything is checked at start: one clear line per fault, and no value of a secret in
+ * any of them. SPEC §12.1 is the table of these; a test compares the two.
+ */
+import { parseAllowList, type AllowRule } from './egress/policy.ts'
+import { parseProxyUrl } from './egress/proxy.ts'
+import { isTimeZone } from './contract/time-zone.ts'
+import { PROVIDERS, type ProviderName } from './contract/run-request.ts'
+import { locales, type Locale } from './i18n/say.ts'
+
+export interface Settings {
+  /** ENGINE_TOKEN: several for rotation; the first signs, any is accepted. */
+  readonly engineTokens: readonly [string, ...string[]]
+  /** CALLBACK_SECRET; null: requests with a callback are refused. */
+  readonly callbackSecret: string | null
+  /** PUBLIC_URL: how browsers and tools reach this engine; without a slash at its end. */
+  readonly publicUrl: string
+  readonly host: string
+  readonly port: number
+  readonly allowedOrigins: readonly string[]
+  readonly locale: Locale
+  readonly defaultTimezone: string
+  readonly maxRuns: number
+  readonly maxBodyBytes: number
+  readonly egressAllowlist: readonly AllowRule[]
+  readonly providerAllowlist: readonly AllowRule[]
+  readonly devInsecure: boolean
+  readonly proxyAll: string | null
+  readonly proxyByProvider: Readonly<Record<string, string>>
+  /** <PROVIDER>_API_KEY: used only towards that provider's own host or its operator's base URL. */
+  readonly apiKeys: Readonly<Partial<Record<ProviderName, string>>>
+  /** <PROVIDER>_BASE_URL: where the operator sends a provider's traffic instead of its own host. */
+  readonly baseUrls: Readonly<Partial<Record<ProviderName, string>>>
+  readonly firstTokenMs: number
+  readonly stallMs: number
+  readonly keyConcurrency: number
+  readonly resultTtlMs: number
+  readonly undeliveredTtlMs: number
+  readonly maxResults: number
+  readonly maxResultBytes: number
+  /** CALLBACK_SCHEDULE, in ms here: the pauses between the tries of a delivery. */
+  readonly callbackPausesMs: readonly number[]
+  readonly shutdownGraceMs: number
+  readonly logLevel: LogLevel
+}
+
+export type SettingsOutcome =
+  | { readonly ok: true; readonly settings: Settings }
+  /** One sentence each, naming the variable. */
+  | { readonly ok: false; readonly faults: readonly string[] }
+
+const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** Providers that have a key and an address of their own in the environment. */
+const KEYED = PROVIDERS.filter((provider) => provider !== 'scripted')
+
+function variableOf(provider: ProviderName): string {
+  return provider.toUpperCase().replaceAll('-', '_')
+}
+
+/** Every variable that is read here. */
+export const settingNames: readonly string[] = [
+  'ENGINE_TOKEN',
+  'CALLBACK_SECRET',
+  'PUBLIC_URL',
+  'HOST',
+  'PORT',
+  'ALLOWED_ORIGINS',
+  'ENGINE_LOCALE',
+  'DEFAULT_TIMEZONE',
+  'MAX_RUNS',
+  'MAX_BODY_BYTES',
+  'EGRESS_ALLOWLIST',
+  'PROVIDER_ALLOWLIST',
+  'DEV_INSECURE',
+  'NODE_ENV',
+  'PROXY_URL',
+  ...KEYED.map((provider) => `PROXY_${variableOf(provider)}`),
+  ...KEYED.map((provider) => `${variableOf(provider)}_API_KEY`),
+  ...KEYED.map((provider) => `${variableOf(provider)}_BASE_URL`),
+  'FIRST_TOKEN_MS',
+  'STALL_MS',
+  'KEY_CONCURRENCY',
+  'RESULT_TTL_MS',
+  'UNDELIVERED_TTL_MS',
+  'MAX_RESULTS',
+  'MAX_RESULT_BYTES',
+  'CALLBACK_SCHEDULE',
+  'SHUTDOWN_GRACE_MS',
+  'LOG_LEVEL',
+]
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export function readSettings(environment: Environment): SettingsOutcome {
+  const reader = new Reader(environment)
+  const port = reader.whole('PORT', 8080, 0, 65_535)
+  const devInsecure = reader.flag('DEV_INSECURE')
+  if (devInsecure && reader.text('NODE_ENV') === 'production') {
+    reader.fault(
+      'DEV_INSECURE',
+      'must not be set with NODE_ENV=production: it allows plain http and loopback addresses',
+    )
+  }
+  const settings: Settings = {
+    engineTokens: tokens(reader),
+    callbackSecret: reader.text('CALLBACK_SECRET'),
+    publicUrl: reader.url('PUBLIC_URL') ?? `http://127.0.0.1:${port}`,
+    host: reader.text('HOST') ?? '0.0.0.0',
+    port,
+    allowedOrigins: origins(reader),
+    locale: reader.word('ENGINE_LOCALE', Object.keys(locales) as Locale[], 'en'),
+    defaultTimezone: timezone(reader),
+    maxRuns: reader.whole('MAX_RUNS', 500, 1, 1_000_000),
+    maxBodyBytes: reader.whole('MAX_BODY_BYTES', 33_554_432, 1024, 536_870_912),
+    egressAllowlist: reader.allowlist('EGRESS_ALLOWLIST'),
+    providerAllowlist: reader.allowlist('PROVIDER_ALLOWLIST'),
+    devInsecure,
+    proxyAll: reader.proxy('PROXY_URL'),
+    proxyByProvider: perProvider((provider) => reader.proxy(`PROXY_${variableOf(provider)}`)),
+    apiKeys: perProvider((provider) => reader.text(`${variableOf(provider)}_API_KEY`)),
+    baseUrls: perProvider((provider) => reader.url(`${variableOf(provider)}_BASE_URL`)),
+    firstTokenMs: reader.whole('FIRST_TOKEN_MS', 120_000, 10, 86_400_000),
+    stallMs: reader.whole('STALL_MS', 60_000, 10, 86_400_000),
+    keyConcurrency: reader.whole('KEY_CONCURRENCY', 8, 1, 64),
+    resultTtlMs: reader.whole('RESULT_TTL_MS', 3_600_000, 0, 604_800_000),
+    undeliveredTtlMs: reader.whole('UNDELIVERED_TTL_MS', 86_400_000, 1000, 604_800_000),
+    maxResults: reader.whole('MAX_RESULTS', 10_000, 1, 10_000_000),
+    maxResultBytes: reader.whole('MAX_RESULT_BYTES', 268_435_456, 1_048_576, 17_179_869_184),
+    callbackPausesMs: pauses(reader),
+    shutdownGraceMs: reader.whole('SHUTDOWN_GRACE_MS', 30_000, 0, 3_600_000),
+    logLevel: reader.word('LOG_LEVEL', LOG_LEVELS, 'info'),
+  }
+  return reader.faults.length === 0 ? { ok: true, settings } : { ok: false, faults: reader.faults }
+}
+
+function perProvider(read: (provider: ProviderName) => string | null): Partial<Record<ProviderName, string>> {
+  const found: Partial<Record<ProviderName, string>> = {}
+  for (const provider of KEYED) {
+    const value = read(provider)
+    if (value !== null) found[provider] = value
+  }
+  return found
+}
+
+/** Short tokens can be guessed, and everything hangs on them: run tokens are signed with the first. */
+const TOKEN_MIN_LENGTH = 16
+
+function tokens(reader: Reader): [string, ...string[]] {
+  const [first, ...others] = reader.list('ENGINE_TOKEN')
+  if (first === undefined) {
+    reader.fault(
+      'ENGINE_TOKEN',
+      'is required: a secret of at least 16 characters that the harness sends as a bearer token',
+    )
+    return ['']
+  }
+  const odd = [first, ...others].some((token) => token.length < TOKEN_MIN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
+  if (odd) reader.fault('ENGINE_TOKEN', 'each token must be at least 16 visible ASCII characters')
+  return [first, ...others]
+}
+
+function origins(reader: Reader): string[] {
+  return reader.list('ALLOWED_ORIGINS').map((origin) => {
+    const parsed = URL.parse(origin)
+    if (parsed === null || parsed.origin === 'null' || parsed.origin !== origin.replace(/\/$/, '').toLowerCase()) {
+      reader.fault(
+        'ALLOWED_ORIGINS',
+        `holds no origin such as https://app.example.com: ${JSON.stringify(origin.slice(0, 100))}`,
+      )
+      return origin
+    }
+    return parsed.origin
+  })
+}
+
+function timezone(reader: Reader): string {
+  const name = reader.text('DEFAULT_TIMEZONE') ?? 'UTC'
+  if (!isTimeZone(name)) {
+    reader.fault(
+      'DEFAULT_TIMEZONE',
+      `must be an IANA time zone such as Europe/London; got ${JSON.stringify(name.slice(0, 100))}`,
+    )
+  }
+  return name
+}
+
+function pauses(reader: Reader): number[] {
+  const list = reader.list('CALLBACK_SCHEDULE')
+  if (list.length === 0) return [5000, 10_000, 20_000, 45_000]
+  const seconds = list.map(Number)
+  if (list.length > 50 || seconds.some((pause) => !(pause >= 0 && pause <= 86_400))) {
+    reader.fault(
+      'CALLBACK_SCHEDULE',
+      'must be the pauses between tries in seconds, at most 50 of them, each from 0 to 86400, such as 5,10,20,45',
+    )
+  }
+  return seconds.map((pause) => pause * 1000)
+}
+
+/** Reads one variable after another and collects the faults. An empty variable counts as not set. */
+class Reader {
+  readonly faults: string[] = []
+  readonly #environment: Environment
+
+  constructor(environment: Environment) {
+    this.#environment = environment
+  }
+
+  fault(name: string, message: string): void {
+    this.faults.push(`${name} ${message}`)
+  }
+
+  text(name: string): string | null {
+    const value = this.#environment[name]?.trim()
+    return value === undefined || value === '' ? null : value
+  }
+
+  list(name: string): string[] {
+    return (this.text(name) ?? '')
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '')
+  }
+
+  whole(name: string, standard: number, least: number, most: number): number {
+    const text = this.text(name)
+    if (text === null) return standard
+    const number = Number(text)
+    if (/^\d+$/.test(text) && number >= least && number <= most) return number
+    this.fault(name, `must be a whole number from ${least} to ${most}; got ${JSON.stringify(text.slice(0, 40))}`)
+    return standard
+  }
+
+  flag(name: string): boolean {
+    const text = this.text(name)
+    if (text === null || text === '0') return false
+    if (text !== '1') this.fault(name, `must be 1 or 0; got ${JSON.stringify(text.slice(0, 40))}`)
+    return text === '1'
+  }
+
+  word<W extends string>(name: string, words: readonly W[], standard: W): W {
+    const text = this.text(name)
+    if (text === null) return standard
+    const word = words.find((candidate) => candidate === text)
+    if (word !== undefined) return word
+    this.fault(name, `must be one of ${words.join(', ')}; got ${JSON.stringify(text.slice(0, 40))}`)
+    return standard
+  }
+
+  /** http or https, no query, no fragment, no user. Its text is not quoted: a key may have been pasted into it. */
+  url(name: string): string | null {
+    const text = this.text(name)
+    if (text === null) return null
+    const parsed = URL.parse(text)
+    const plain =
+      parsed !== null &&
+      (parsed.protocol === 'https:' || parsed.protocol === 'http:') &&
+      parsed.search === '' &&
+      parsed.hash === '' &&
+      !text.includes('@')
+    if (!plain) this.fault(name, 'must be an http or https address without user, query or fragment')
+    return text.replace(/\/+$/, '')
+  }
+
+  allowlist(name: string): readonly AllowRule[] {
+    const parsed = parseAllowList(this.text(name) ?? '')
+    if (parsed.ok) return parsed.rules
+    for (const fault of parsed.faults) this.fault(name, fault)
+    return []
+  }
+
+  proxy(name: string): string | null {
+    const text = this.text(name)
+    const parsed = text === null ? null : parseProxyUrl(text)
+    if (parsed !== null && !parsed.ok) this.fault(name, parsed.reason)
+    return text
+  }
+}
