@@ -13,8 +13,8 @@ export interface Settings {
   readonly engineTokens: readonly [string, ...string[]]
   /** CALLBACK_SECRET; null: requests with a callback are refused. */
   readonly callbackSecret: string | null
-  /** PUBLIC_URL: how browsers and tools reach this engine; without a slash at its end. */
-  readonly publicUrl: string
+  /** PUBLIC_URL: how browsers and tools reach this engine; without a slash at its end. null: the loopback address it listens on. */
+  readonly publicUrl: string | null
   readonly host: string
   readonly port: number
   readonly allowedOrigins: readonly string[]
@@ -105,8 +105,8 @@ export function readSettings(environment: Environment): SettingsOutcome {
   }
   const settings: Settings = {
     engineTokens: tokens(reader),
-    callbackSecret: reader.text('CALLBACK_SECRET'),
-    publicUrl: reader.url('PUBLIC_URL') ?? `http://127.0.0.1:${port}`,
+    callbackSecret: callbackSecret(reader),
+    publicUrl: reader.url('PUBLIC_URL'),
     host: reader.text('HOST') ?? '0.0.0.0',
     port,
     allowedOrigins: origins(reader),
@@ -159,6 +159,14 @@ function tokens(reader: Reader): [string, ...string[]] {
   const odd = [first, ...others].some((token) => token.length < TOKEN_MIN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
   if (odd) reader.fault('ENGINE_TOKEN', 'each token must be at least 16 visible ASCII characters')
   return [first, ...others]
+}
+
+/** It travels in a header. */
+function callbackSecret(reader: Reader): string | null {
+  const secret = reader.text('CALLBACK_SECRET')
+  if (secret !== null && !/^[\x21-\x7e]+$/.test(secret))
+    reader.fault('CALLBACK_SECRET', 'must be visible ASCII characters only')
+  return secret
 }
 
 function origins(reader: Reader): string[] {

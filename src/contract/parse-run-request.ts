@@ -5,7 +5,7 @@
  * judgements add to the same list of faults.
  */
 import { check, Faults } from './check.ts'
-import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonObject, type Json } from './json.ts'
 import type { Warning } from './result.ts'
 import {
   defaults,
@@ -58,12 +58,13 @@ export function parseRunRequest(body: Json, options: ParseOptions): ParsedReques
     limits: limits(wire.limits ?? {}),
     stream: streamOptions(wire.stream ?? {}),
     callback: wire.callback == null ? null : callback(wire.callback, faults, warnings),
-    meta: (wire.meta ?? {}) as JsonObject,
+    meta: wire.meta ?? {},
     session_id: wire.meta?.session_id ?? null,
     tenant_id: wire.meta?.tenant_id ?? null,
     timezone,
     wait: wire.wait ?? false,
   }
+  checkCost(request, faults)
   return { request, faults, warnings }
 }
 
@@ -93,6 +94,15 @@ function refuseUnbuilt(wire: RunRequestBody, faults: Faults): void {
   for (const [path, used] of unbuilt) {
     if (used) faults.add(path, 'is not built in this version: leave it out or send null')
   }
+}
+
+/** A cost limit means something only where every attempt has a cost, in one currency. */
+function checkCost({ limits: { max_cost }, targets }: RunRequest, faults: Faults): void {
+  if (max_cost === null) return
+  const currencies = new Set(targets.map(({ pricing }) => pricing?.currency))
+  if (currencies.has(undefined)) faults.add('limits.max_cost', 'needs pricing in llm and in each of its fallbacks')
+  else if (currencies.size > 1)
+    faults.add('limits.max_cost', 'needs one currency in the pricing of llm and all its fallbacks')
 }
 
 function checkMeta(meta: NonNullable<RunRequestBody['meta']>, faults: Faults): string | null {

@@ -29,6 +29,7 @@ export async function runLoop(record: RunRecord, ports: EnginePorts, signal: Abo
   const ending = await loop(record, ports, signal)
   if (ending.source === 'fallback') {
     const step = Math.max(1, record.steps)
+    if (record.steps === 0) ports.emit({ event: 'step', data: { step, final: true } })
     ports.emit({ event: 'reset', data: { step, reason: 'empty' } })
     ports.emit({ event: 'delta', data: { step, offset: 0, text: ending.text } })
   }

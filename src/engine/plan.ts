@@ -39,10 +39,9 @@ export function lastCallAt(record: RunRecord): number {
   return record.deadlineAt - reserveMs(record.request.limits)
 }
 
-/** Calls that were sent to a tool endpoint; the others cost nothing and do not count. */
+/** Calls for which a request left the engine; the others cost nothing and do not count. */
 export function callsSent(record: RunRecord): number {
-  return record.toolCalls.filter(({ status }) => status !== 'invalid' && status !== 'refused' && status !== 'not_sent')
-    .length
+  return record.toolCalls.filter(({ attempts }) => attempts > 0).length
 }
 
 function limitReached(record: RunRecord, now: number): LimitReached | null {
@@ -56,18 +55,20 @@ function limitReached(record: RunRecord, now: number): LimitReached | null {
 
 /**
  * A budget is reached while it still pays for the final answer: when what is spent, one more step and one final answer of
- * the size of the newest answered request would go beyond it.
+ * the size of the newest answered request would go beyond it. Where no final answer is wanted nothing is kept for one.
  */
 function budgetReached(record: RunRecord): LimitReached | null {
-  const { limits, targets } = record.request
+  const { limits } = record.request
   const newest = record.attempts.findLast((attempt) => attempt.status !== 'failed')
   if (newest === undefined) return null
-  const beyond = (most: number | null, count: (attempt: Attempt) => number) =>
-    most !== null && record.attempts.reduce((sum, attempt) => sum + count(attempt), 0) + 2 * count(newest) > most
+  const beyond = (most: number | null, count: (attempt: Attempt) => number) => {
+    if (most === null) return false
+    const spent = record.attempts.reduce((sum, attempt) => sum + count(attempt), 0)
+    return spent >= most || (limits.final_answer && spent + 2 * count(newest) > most)
+  }
   if (beyond(limits.max_output_tokens_total, (attempt) => attempt.output_tokens)) return 'max_output_tokens_total'
   if (beyond(limits.max_total_tokens, (attempt) => attempt.total_tokens)) return 'max_total_tokens'
-  const priced = targets.some((target) => target.pricing !== null)
-  if (priced && beyond(number(limits.max_cost), (attempt) => number(attempt.cost) ?? 0)) return 'max_cost'
+  if (beyond(number(limits.max_cost), (attempt) => number(attempt.cost) ?? 0)) return 'max_cost'
   return null
 }
 

@@ -3,7 +3,6 @@ import type { CallId } from '../contract/ids.ts'
 import { instantText } from '../contract/instant.ts'
 import type { AssistantPart, StopReason, StoredMessage } from '../contract/message.ts'
 import type { JsonObject } from '../contract/json.ts'
-import { instantOf } from '../contract/instant.ts'
 import { storedName, type Settled } from './calls.ts'
 import type { EnginePorts, ModelPart } from './ports.ts'
 import type { RunRecord } from './record.ts'
@@ -101,7 +100,7 @@ export function keepSettled(record: RunRecord, prompt: Prompt, settled: readonly
 }
 
 function pendingOf(record: RunRecord, one: Settled, operationId: string, ports: EnginePorts) {
-  const expiresAt = instantText(instantOf(record.startedAt) + record.request.limits.approval_ttl_ms)
+  const expiresAt = instantText(ports.now() + record.request.limits.approval_ttl_ms)
   const call = {
     call_id: one.call.callId,
     tool: one.call.tool,

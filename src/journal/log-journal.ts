@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import type { JournalEntry } from '../engine/ports.ts'
 
 /** Somebody must look: a bug, or a result that nobody will get. */
-const ERRORS = new Set(['bug', 'dropped_undelivered'])
+const ERRORS = new Set(['bug', 'undelivered', 'dropped_undelivered'])
 /** Somebody may want to look. */
 const WARNINGS = new Set(['failed', 'write_not_deferred', 'repeat'])
 /** The milestones of a run; everything else is detail. */

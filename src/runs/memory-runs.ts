@@ -187,6 +187,7 @@ class Registry implements RunStore, RunQueue, EventLog {
     entry.delivery.attempts.push(attempt)
     if (entry.state === 'ended') entry.delivery.state = state
     this.#options.journal({ event: 'callback_attempt', run_id: runId, ...attempt })
+    if (entry.delivery.state === 'undelivered') this.#options.journal({ event: 'undelivered', run_id: runId })
   }
 
   async counts(): Promise<{ readonly running: number; readonly undelivered: number }> {

@@ -11,7 +11,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 /** The engine tokens, the first one signing. */
 export type EngineTokens = readonly [string, ...string[]]
 
-/** Lets its holder read the stream of one run and cancel it: 43 characters of base64url. SPEC §1. */
+/** Lets its holder read the stream of one run and cancel it: 43 characters of base64url. SPEC §2.2. */
 export function runToken(tokens: EngineTokens, runId: string): string {
   return sign(tokens[0], ['run', runId], 'base64url')
 }
@@ -20,7 +20,7 @@ export function isRunToken(tokens: EngineTokens, runId: string, token: string): 
   return isSigned(tokens, ['run', runId], 'base64url', token)
 }
 
-/** Lets its holder hand in the late result of one call: 43 characters of base64url. SPEC §5. */
+/** Lets its holder hand in the late result of one call: 43 characters of base64url. SPEC §5.7. */
 export function callToken(tokens: EngineTokens, runId: string, callId: string): string {
   return sign(tokens[0], ['call', runId, callId], 'base64url')
 }

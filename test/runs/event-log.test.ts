@@ -49,7 +49,7 @@ function shown(events: readonly LoggedEvent[], before: ReadonlyMap<number, strin
 function flat(events: readonly StreamEvent[]): string[] {
   return events.flatMap((event) => {
     if (event.event !== 'delta' && event.event !== 'reasoning') return [JSON.stringify(event)]
-    return [...event.data.text].map((character) => `${event.event} ${event.data.step} ${character}`)
+    return Array.from(event.data.text, (character) => `${event.event} ${event.data.step} ${character}`)
   })
 }
 
@@ -182,7 +182,7 @@ test('the first delta goes to a waiting reader at once, those within the window 
   let second: IteratorResult<LoggedEvent> | null = null
   const next = reader.next().then((result) => (second = result))
   await Promise.resolve()
-  for (const [offset, text] of [...'bcd'].entries()) log.append(delta(1, offset + 1, text))
+  for (const [offset, text] of ['b', 'c', 'd'].entries()) log.append(delta(1, offset + 1, text))
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(second, null)
   t.mock.timers.tick(MERGE_WINDOW_MS)

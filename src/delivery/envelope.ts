@@ -1,0 +1,51 @@
+/**
+ * What a callback carries: one body, made once, and the headers of one try. Pure. SPEC §7.1.
+ *
+ * Signed after Standard Webhooks (https://github.com/standard-webhooks/standard-webhooks, symmetric scheme `v1`). Done
+ * with node:crypto over the body's own bytes: the scheme is one HMAC, and a result can be megabytes.
+ */
+import { createHmac } from 'node:crypto'
+import type { Callback } from '../contract/run-request.ts'
+
+export interface Envelope {
+  readonly runId: string
+  readonly callback: Callback
+  /** The same bytes at every try. */
+  readonly body: Uint8Array
+}
+
+/** `resultJson` stands in the body as it is, so that it has the same bytes here as everywhere else. */
+export function envelope(runId: string, callback: Callback, resultJson: string): Envelope {
+  return { runId, callback, body: Buffer.from(`{"payload":${resultJson}}`) }
+}
+
+/**
+ * The headers of a try at `atMs`, lower-case. The callback's own come first and win over none of the engine's. From try to
+ * try only `webhook-timestamp` and, with it, the signature differ; `webhook-id` is the run's id.
+ */
+export function headersOf(letter: Envelope, secret: string, atMs: number): Record<string, string> {
+  const timestamp = String(Math.floor(atMs / 1000))
+  const own = Object.entries(letter.callback.headers).map(([name, value]) => [name.toLowerCase(), value])
+  return {
+    ...(Object.fromEntries(own) as Record<string, string>),
+    'content-type': 'application/json; charset=utf-8',
+    'x-engine-secret': secret,
+    'webhook-id': letter.runId,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signature(signingKey(secret), letter, timestamp),
+  }
+}
+
+/**
+ * The HMAC key in CALLBACK_SECRET: what base64 after `whsec_` stands for, else the UTF-8 bytes of the whole text (in
+ * Standard Webhooks libraries that is the `raw` format).
+ */
+export function signingKey(secret: string): Buffer {
+  const base64 = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
+  return base64 === undefined ? Buffer.from(secret) : Buffer.from(base64, 'base64')
+}
+
+function signature(key: Buffer, letter: Envelope, timestamp: string): string {
+  const hmac = createHmac('sha256', key).update(`${letter.runId}.${timestamp}.`).update(letter.body)
+  return `v1,${hmac.digest('base64')}`
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+/**
+ * The process: settings in, an engine listening, signals obeyed. Nothing imports this file.
+ *
+ * SIGTERM and SIGINT drain: nothing new starts, runs get SHUTDOWN_GRACE_MS, callbacks are flushed. A second signal exits at
+ * once.
+ */
+import { pino } from 'pino'
+import { createEngine } from './compose.ts'
+import { denyGlobalFetch } from './egress/open.ts'
+import { readSettings } from './settings.ts'
+
+const outcome = readSettings(process.env)
+if (!outcome.ok) {
+  for (const fault of outcome.faults) process.stderr.write(`theloop: ${fault}\n`)
+  process.stderr.write('theloop: not started; SPEC.md §12.1 lists every setting\n')
+  process.exit(78)
+}
+
+const { settings } = outcome
+// Synchronous, so that the last lines before an exit are written.
+const logger = pino({ level: settings.logLevel, base: null }, pino.destination({ fd: 1, sync: true }))
+denyGlobalFetch()
+const engine = createEngine(settings, logger)
+
+let stopping = false
+function stop(signal: NodeJS.Signals): void {
+  if (stopping) process.exit(1)
+  stopping = true
+  logger.info({ signal }, 'draining')
+  void engine.close().then(() => {
+    logger.info('stopped')
+    process.exit(0)
+  })
+}
+process.on('SIGTERM', stop)
+process.on('SIGINT', stop)
+
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  process.on(event, (error: unknown) => {
+    logger.fatal({ stack: error instanceof Error ? error.stack : String(error) }, event)
+    // The state of the process is unknown: end what is running truthfully, then go.
+    void engine.close({ graceMs: 0 }).finally(() => process.exit(1))
+  })
+}
+
+const address = await engine.listen()
+logger.info({ address }, 'listening')

@@ -1,0 +1,156 @@
+/**
+ * The HTTP side of the engine: registers the routes of `routes.ts` and what holds for all of them. What a route does
+ * stands in its own file; this one decides nothing about runs.
+ *
+ * fastify's logger stays off and nothing here logs a request: URLs carry tokens.
+ */
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { type AccessVerdict, type Grant, judgeAccess } from './access.ts'
+import { engineTokenCheck } from './auth.ts'
+import { corsHeaders, preflightHeaders } from './cors.ts'
+import { JSON_TYPE, sendError, sendNoRun } from './error-answer.ts'
+import { lateResult } from './late-result.ts'
+import { createOpenAnswers } from './open-answers.ts'
+import { openApiText } from './openapi.ts'
+import { health, ready } from './probes.ts'
+import { methodsOf, type Route, type RouteName, routes, routesAt } from './routes.ts'
+import { ackRun, cancelRun, getRun } from './run-answers.ts'
+import { answerBadBytes, answerThrown } from './server-faults.ts'
+import type { ServerOptions } from './server-options.ts'
+import { DRAINING, startRun } from './start-run.ts'
+import { parameter } from './request-values.ts'
+import { streamRun } from './stream-answer.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** As whom the request was let in; set before its body is read. */
+    grant: Grant
+  }
+}
+
+export interface EngineServer {
+  /** Not listening yet. `close()` ends streams and waits, then idle connections. */
+  readonly app: FastifyInstance
+  /**
+   * Ends every open stream without `done`, so that its reader reconnects elsewhere. For shutdown, once the runs have ended.
+   * Resolves when all are closed, within about a second.
+   */
+  closeStreams(): Promise<void>
+}
+
+/**
+ * Load balancers keep idle connections for 60 s and more; whoever closes first must be they. Reading a request is limited,
+ * answering one is not: a stream and a waited run may take as long as they take.
+ */
+const KEEP_ALIVE_MS = 75_000
+const HEADERS_MS = 80_000
+const REQUEST_MS = 300_000
+
+/** Of bodies that nobody reads. */
+const MAX_IGNORED_BYTES = 65_536
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+export function createServer(options: ServerOptions): EngineServer {
+  const openAnswers = createOpenAnswers()
+  const app = Fastify({
+    logger: false,
+    bodyLimit: options.maxBodyBytes,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    requestTimeout: REQUEST_MS,
+    http: { headersTimeout: HEADERS_MS },
+    routerOptions: { maxParamLength: 500 },
+    return503OnClosing: false,
+    clientErrorHandler: answerBadBytes,
+    frameworkErrors: (error, request, reply) => void answerThrown(error, request, reply, options.log),
+  })
+
+  // Bodies arrive as bytes, whatever they call themselves; a route that wants JSON reads it itself.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes))
+  app.decorateRequest('grant', 'open')
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('cache-control', 'no-store')
+    const forBrowsers = routesAt(request.url).some(({ browser }) => browser)
+    if (forBrowsers) reply.headers(corsHeaders(request.headers.origin, options.allowedOrigins))
+  })
+  app.addHook('preClose', async () => {
+    await Promise.all([openAnswers.closeAll('stream'), openAnswers.closeAll('wait')])
+  })
+  app.setErrorHandler((error, request, reply) => answerThrown(error, request, reply, options.log))
+  app.setNotFoundHandler((request, reply) => answerUnrouted(request, reply, options))
+
+  const document = openApiText(options.version)
+  const handlers: Record<RouteName, Handler> = {
+    startRun: (request, reply) => startRun(request, reply, options, openAnswers),
+    getRun: (request, reply) => getRun(request, reply, options),
+    cancelRun: (request, reply) => cancelRun(request, reply, options, openAnswers),
+    ackRun: (request, reply) => ackRun(request, reply, options),
+    streamRun: (request, reply) => streamRun(request, reply, options, openAnswers),
+    lateResult: (request, reply) => lateResult(request, reply, options),
+    health: (_request, reply) => health(reply, options),
+    ready: (_request, reply) => ready(reply, options),
+    openApi: async (_request, reply) => reply.code(200).type(JSON_TYPE).send(document),
+  }
+  const admitCaller = callerCheck(options)
+  for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
+    app.route({
+      method: route.method,
+      url: route.path,
+      exposeHeadRoute: methodsOf([route]).includes('HEAD'),
+      bodyLimit: route.body === 'ignored' ? MAX_IGNORED_BYTES : options.maxBodyBytes,
+      onRequest: (request, reply) => admitCaller(route, request, reply),
+      handler: handlers[name],
+    })
+  }
+  return { app, closeStreams: () => openAnswers.closeAll('stream') }
+}
+
+/** Lets a caller in or answers it, before its body is read. */
+function callerCheck(options: ServerOptions) {
+  const isEngineToken = engineTokenCheck(options.tokens)
+  return async (route: Route, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const verdict = await judgeAccess(route, request, { tokens: options.tokens, isEngineToken, store: options.store })
+    if (verdict.kind !== 'granted') return sendRefusal(verdict, request, reply)
+    request.grant = verdict.grant
+    // fastify turns a content type that is none down; here nobody asks for one.
+    if (route.body === 'ignored') delete request.raw.headers['content-type']
+    if (route === routes.startRun && options.draining()) return sendError(reply, DRAINING)
+    return undefined
+  }
+}
+
+function sendRefusal(
+  verdict: Exclude<AccessVerdict, { kind: 'granted' }>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  switch (verdict.kind) {
+    case 'unauthorized': {
+      reply.header('www-authenticate', `Bearer realm="theloop"${verdict.wrong ? ', error="invalid_token"' : ''}`)
+      const got = verdict.wrong ? 'the token is not one of this engine' : 'no token came'
+      return sendError(reply, { code: 'unauthorized', message: `${got}: send Authorization: Bearer <engine token>` })
+    }
+    case 'forbidden':
+      return sendError(reply, { code: 'forbidden', message: 'the token in the query does not open this address' })
+    case 'no_run':
+      return sendNoRun(reply, parameter(request, 'run_id'))
+  }
+}
+
+/** A path nobody has, a method the path does not have, or a question about a path's methods. */
+function answerUnrouted(request: FastifyRequest, reply: FastifyReply, options: ServerOptions): FastifyReply {
+  const found = routesAt(request.url)
+  if (found.length === 0) return sendError(reply, { code: 'not_found', message: 'there is nothing at this path' })
+  const methods = methodsOf(found)
+  reply.header('allow', methods.join(', '))
+  if (request.method !== 'OPTIONS') {
+    const message = `this path takes ${methods.join(', ')}; got ${request.method}`
+    return sendError(reply, { code: 'method_not_allowed', message })
+  }
+  const forBrowsers = found.filter(({ browser }) => browser).map(({ method }) => method)
+  if (forBrowsers.length > 0) {
+    reply.headers(preflightHeaders(request.headers.origin, options.allowedOrigins, forBrowsers))
+  }
+  return reply.code(204).send()
+}

@@ -1,0 +1,52 @@
+/** Reads the bytes of a request as JSON (SPEC §2.3). Pure; a body that is none is a value that says so. */
+import type { HttpErrorCode } from '../contract/errors.ts'
+import { type Json, parseJson } from '../contract/json.ts'
+
+export type JsonBody =
+  | { readonly kind: 'json'; readonly value: Json }
+  | { readonly kind: 'fault'; readonly code: HttpErrorCode; readonly message: string }
+
+export interface BodyHeaders {
+  readonly 'content-type'?: string | undefined
+  readonly 'content-encoding'?: string | undefined
+}
+
+const JSON_MEDIA_TYPE = /^application\/(?:[\w.-]+\+)?json$/i
+const CHARSET = /;\s*charset\s*=\s*"?([^\s";]*)/i
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** `bytes` is undefined where the request had no body at all. */
+export function readJsonBody(headers: BodyHeaders, bytes: Uint8Array | undefined): JsonBody {
+  if (bytes === undefined || bytes.length === 0) return fault('invalid_request', 'the body is empty; it must be JSON')
+  const unsupported = unsupportedMedia(headers)
+  if (unsupported !== null) return fault('unsupported_media_type', unsupported)
+  let text: string
+  try {
+    text = utf8.decode(bytes)
+  } catch {
+    return fault('invalid_request', 'the body is not valid UTF-8')
+  }
+  const parsed = parseJson(text)
+  return parsed.ok ? { kind: 'json', value: parsed.value } : fault('invalid_request', `the body is ${parsed.reason}`)
+}
+
+function unsupportedMedia(headers: BodyHeaders): string | null {
+  const type = headers['content-type'] ?? ''
+  const mediaType = type.split(';', 1)[0]?.trim() ?? ''
+  if (!JSON_MEDIA_TYPE.test(mediaType)) return `the content type must be application/json; got ${quoted(mediaType)}`
+  const charset = CHARSET.exec(type)?.[1] ?? 'utf-8'
+  if (!/^utf-?8$/i.test(charset)) return `JSON must be sent as utf-8; got the charset ${quoted(charset)}`
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (encoding.toLowerCase() !== 'identity') {
+    return `the body must be sent uncompressed; got the content encoding ${quoted(encoding)}`
+  }
+  return null
+}
+
+function quoted(text: string): string {
+  return text === '' ? 'none' : JSON.stringify(text.slice(0, 60))
+}
+
+function fault(code: HttpErrorCode, message: string): JsonBody {
+  return { kind: 'fault', code, message }
+}

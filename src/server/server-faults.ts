@@ -1,0 +1,90 @@
+/**
+ * What a caller is told when fastify or Node turn a request down by themselves, or when the engine has a bug: always the
+ * contract's error body. fastify's own messages are not passed on, for some quote the URL, and with it a token.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { errorBody, type ErrorFacts, JSON_TYPE, sendError } from './error-answer.ts'
+import type { ServerLog } from './server-options.ts'
+
+/** How long the rest of a body that is too large is read and thrown away before the answer. */
+const LINGER_MS = 2_000
+
+/** Everything that was thrown on the way. */
+export async function answerThrown(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  log: ServerLog,
+): Promise<FastifyReply> {
+  const { code, statusCode } = error as { readonly code?: unknown; readonly statusCode?: unknown }
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    await readAway(request.raw)
+    const limit = request.routeOptions.bodyLimit
+    return sendError(reply, { code: 'too_large', message: `the body is larger than ${limit} bytes` })
+  }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return sendError(reply, { code: 'unsupported_media_type', message: 'the content type is not one' })
+  }
+  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
+    return sendError(reply, {
+      code: 'invalid_request',
+      message: 'the request is not valid HTTP, or its body broke off',
+    })
+  }
+  const stack = error instanceof Error ? error.stack : String(error)
+  log.error({ stack, method: request.method, route: request.routeOptions.url }, 'a request met a bug')
+  return sendError(reply, { code: 'internal', message: 'the engine has a bug; what it was stands in its log' })
+}
+
+/** A connection that is closed while its other side still sends is reset, and the answer with it. */
+function readAway(body: IncomingMessage): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = () => {
+      clearTimeout(timer)
+      body.off('end', settle)
+      body.off('close', settle)
+      resolve()
+    }
+    const timer = setTimeout(settle, LINGER_MS)
+    body.on('end', settle)
+    body.on('close', settle)
+    if (body.readableEnded || body.destroyed) settle()
+    else body.resume()
+  })
+}
+
+/** Bytes that are no HTTP request: there is no request object to answer through. */
+export function answerBadBytes(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const { status, facts } = badBytes(error.code)
+  const body = JSON.stringify(errorBody(facts))
+  const head = [
+    `HTTP/1.1 ${status}`,
+    `content-type: ${JSON_TYPE}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+}
+
+function badBytes(code: string | undefined): { readonly status: string; readonly facts: ErrorFacts } {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return {
+        status: '431 Request Header Fields Too Large',
+        facts: { code: 'too_large', message: 'the headers are too large' },
+      }
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return {
+        status: '408 Request Timeout',
+        facts: { code: 'invalid_request', message: 'the request took too long to arrive' },
+      }
+    default:
+      return { status: '400 Bad Request', facts: { code: 'invalid_request', message: 'this is not an HTTP request' } }
+  }
+}

@@ -1,0 +1,36 @@
+/** What the HTTP side needs from the rest of the engine. Types only. */
+import type { EventLog, RunStore } from '../runs/ports.ts'
+import type { EngineTokens } from '../runs/run-token.ts'
+import type { Admit } from './admission-port.ts'
+import type { LateResults } from './late-results-port.ts'
+
+export interface ServerOptions {
+  /** ENGINE_TOKEN: all are accepted, the first signs. */
+  readonly tokens: EngineTokens
+  /** PUBLIC_URL: how others reach this engine; it may have a path. */
+  readonly publicUrl: string
+  /** ALLOWED_ORIGINS: as a browser writes them, `https://app.example`. */
+  readonly allowedOrigins: readonly string[]
+  /** MAX_BODY_BYTES, of a JSON body. */
+  readonly maxBodyBytes: number
+  /** MAX_RUNS: with so many going, `/ready` says no. The store refuses by itself. */
+  readonly maxRuns: number
+  readonly store: RunStore
+  readonly events: EventLog
+  readonly lateResults: LateResults
+  readonly admit: Admit
+  /** Requests that wait for a place at their provider key. */
+  readonly queued: () => number
+  /** True from the first SIGTERM on. */
+  readonly draining: () => boolean
+  /** Of the engine, for `/health` and the OpenAPI document. */
+  readonly version: string
+  readonly log: ServerLog
+  /** A stream's reader that takes nothing for so long is dropped. Default: `STALLED_MS` of `stream-writer.ts`. */
+  readonly stalledMs?: number
+}
+
+/** A pino logger fits. Only bugs are told here, with their stack; never a header, a URL or a body. */
+export interface ServerLog {
+  error(facts: Readonly<Record<string, unknown>>, message: string): void
+}

@@ -1,0 +1,62 @@
+/**
+ * What tokens cost: exact decimal arithmetic, so that a thousand small amounts add up to their sum and nothing else.
+ *
+ * Pure. Prices keep the digits they were written with; no amount ever passes through a double. SPEC §6.3.
+ */
+import type { Decimal as LightDecimal } from 'decimal.js-light'
+import decimals from 'decimal.js-light'
+import { exactNumber, isRawNumber, type Json, type RawNumber } from '../contract/json.ts'
+import type { Pricing } from '../contract/run-request.ts'
+import type { Tokens } from '../contract/usage.ts'
+
+/**
+ * Digits beyond any price times any count: nothing is rounded. A copy of its own, so that nobody's settings are shared.
+ * (The package is CommonJS; by its typings the class is the `default` of the module.)
+ */
+const Decimal = decimals.default.clone({ precision: 200, toExpNeg: -40, toExpPos: 40 })
+
+const PER = 1_000_000
+
+/**
+ * A price of more digits, or with an exponent of four, is none: spelt out it would be a text of as many zeros. Amounts made of
+ * such prices and of counts stay within the second.
+ */
+const PRICE = /^-?\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,2})?$/
+const AMOUNT = /^-?\d{1,200}(?:\.\d{1,200})?(?:[eE][+-]?\d{1,3})?$/
+
+/**
+ * The cost of one attempt in the currency of `pricing`. Every token is priced once: reasoning is part of the output, cache
+ * reads and writes are not part of the input. null without pricing, or where a price is no usable number.
+ */
+export function price(tokens: Tokens, pricing: Pricing | null): number | RawNumber | null {
+  if (pricing === null) return null
+  const kinds: readonly (readonly [number, Json])[] = [
+    [tokens.input_tokens, pricing.input],
+    [tokens.cache_read_tokens, pricing.cache_read],
+    [tokens.cache_write_tokens, pricing.cache_write],
+    [tokens.output_tokens, pricing.output],
+  ]
+  let sum = new Decimal(0)
+  for (const [count, rate] of kinds) {
+    const decimal = decimalOf(rate, PRICE)
+    if (decimal === null) return null
+    sum = sum.plus(decimal.times(count))
+  }
+  return exactNumber(sum.dividedBy(PER).toString())
+}
+
+/** The exact sum of amounts; null where one of them is no usable number. The sum of nothing is 0. */
+export function sumOf(amounts: readonly Json[]): number | RawNumber | null {
+  let sum = new Decimal(0)
+  for (const amount of amounts) {
+    const decimal = decimalOf(amount, AMOUNT)
+    if (decimal === null) return null
+    sum = sum.plus(decimal)
+  }
+  return exactNumber(sum.toString())
+}
+
+function decimalOf(value: Json, form: RegExp): LightDecimal | null {
+  const text = isRawNumber(value) ? value.rawJSON : typeof value === 'number' ? String(value) : ''
+  return form.test(text) ? new Decimal(text) : null
+}

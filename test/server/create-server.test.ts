@@ -1,0 +1,290 @@
+/** What holds for every route: who gets in, wrong paths and methods, bad bytes, time limits, closing. */
+import assert from 'node:assert/strict'
+import crypto from 'node:crypto'
+import http from 'node:http'
+import { once } from 'node:events'
+import { syncBuiltinESMExports } from 'node:module'
+import { test } from 'node:test'
+import { callToken, runToken } from '../../src/runs/run-token.ts'
+import { bearerToken, engineTokenCheck } from '../../src/server/auth.ts'
+import { methodsOf, type Route, routes } from '../../src/server/routes.ts'
+import { ID, OTHER_ID } from './fake-runs.ts'
+import { call, ENGINE, errorOf, post, rawExchange, readStream, RUN_TOKEN, startServer, TOKENS } from './start-server.ts'
+
+const pathOf = (route: Route) => route.path.replace(':run_id', ID).replace(':call_id', 'call_1')
+const all = Object.entries(routes) as [string, Route][]
+
+for (const [name, route] of all.filter(([, { access }]) => access !== 'open')) {
+  test(`${name} without a token, or with a wrong one, is 401 and says how to authenticate`, async (t) => {
+    const { port, runs } = await startServer(t)
+    runs.add()
+    for (const authorization of [
+      undefined,
+      'Bearer wrong',
+      'Bearer engine-token-',
+      'Basic engine-token-1',
+      'engine-token-1',
+      'Bearer',
+    ]) {
+      const headers = { 'content-type': 'application/json', ...(authorization === undefined ? {} : { authorization }) }
+      const answer = await call(port, {
+        method: route.method,
+        path: pathOf(route),
+        headers,
+        ...(route.method === 'POST' ? { body: '{}' } : {}),
+      })
+      assert.deepEqual([answer.status, errorOf(answer).code], [401, 'unauthorized'], String(authorization))
+      const error = authorization?.startsWith('Bearer ') === true ? ', error="invalid_token"' : ''
+      assert.equal(answer.headers['www-authenticate'], `Bearer realm="theloop"${error}`)
+    }
+    assert.deepEqual([runs.calls, runs.admissions], [[], []])
+  })
+}
+
+test('every engine token is accepted, so that they can be rotated, and the scheme ignores case', async (t) => {
+  const { port, runs } = await startServer(t)
+  runs.add()
+  for (const authorization of [
+    'Bearer engine-token-1',
+    'Bearer engine-token-2',
+    'bearer engine-token-1',
+    'BEARER  engine-token-2 ',
+  ]) {
+    assert.equal((await call(port, { path: `/runs/${ID}`, headers: { authorization } })).status, 200)
+  }
+})
+
+test('a run token opens stream and cancel and nothing else', async (t) => {
+  const { port, runs } = await startServer(t)
+  runs.add()
+  runs.end('{}')
+  for (const [, route] of all.filter(([, { access }]) => access !== 'open')) {
+    const answer = await call(port, { method: route.method, path: `${pathOf(route)}?token=${RUN_TOKEN}` })
+    const expected = route.access === 'run' ? 200 : route.access === 'call' ? 403 : 401
+    assert.equal(answer.status, expected, route.path)
+  }
+})
+
+for (const route of [routes.streamRun, routes.cancelRun] as const) {
+  test(`${route.path}: a wrong run token is 403, an unknown run 404, whatever the token`, async (t) => {
+    const { port, runs } = await startServer(t)
+    runs.add()
+    const ask = (id: string, token: string) => {
+      return call(port, { method: route.method, path: `${route.path.replace(':run_id', id)}?token=${token}` })
+    }
+    for (const token of [
+      'x',
+      '',
+      `${RUN_TOKEN}x`,
+      runToken(TOKENS, OTHER_ID),
+      runToken(['other'], ID),
+      callToken(TOKENS, ID, 'call_1'),
+    ]) {
+      const answer = await ask(ID, token)
+      assert.deepEqual([answer.status, errorOf(answer).code], [403, 'forbidden'], token)
+    }
+    for (const token of ['x', runToken(TOKENS, OTHER_ID)]) {
+      const answer = await ask(OTHER_ID, token)
+      assert.deepEqual([answer.status, errorOf(answer).code], [404, 'run_not_found'])
+    }
+    // Two tokens are none.
+    assert.equal((await ask(ID, `${RUN_TOKEN}&token=${RUN_TOKEN}`)).status, 401)
+    assert.deepEqual(runs.calls, [])
+  })
+}
+
+test('SE-04: engine tokens are compared as hashes, in constant time, all of them every time', (t) => {
+  const compare = t.mock.method(crypto, 'timingSafeEqual')
+  syncBuiltinESMExports()
+  t.after(() => {
+    compare.mock.restore()
+    syncBuiltinESMExports()
+  })
+  const isEngineToken = engineTokenCheck(['first', 'second', 'third'])
+  for (const token of ['first', 'second', 'third', '', 'f', 'firs', 'first ', 'FIRST', 'fourth', 'x'.repeat(100_000)]) {
+    compare.mock.resetCalls()
+    assert.equal(isEngineToken(token), ['first', 'second', 'third'].includes(token))
+    assert.equal(compare.mock.callCount(), 3)
+    for (const { arguments: sides } of compare.mock.calls) for (const side of sides) assert.equal(side.byteLength, 32)
+  }
+})
+
+test('a bearer token is what stands alone behind the scheme', () => {
+  assert.equal(bearerToken('Bearer abc'), 'abc')
+  for (const header of [undefined, '', 'Bearer', 'Bearer ', 'Bearer a b', 'Bearerabc', ' Bearer abc', 'Token abc']) {
+    assert.equal(bearerToken(header), null, header)
+  }
+})
+
+test('SE-04, SE-02: no token, right or wrong, and no URL is logged, whatever the answer', async (t) => {
+  const { port, runs, logged } = await startServer(t, {
+    events: {
+      read: async () => {
+        throw new Error('a bug')
+      },
+    },
+  })
+  runs.add()
+  const written: string[] = []
+  t.mock.method(process.stdout, 'write', (text: string) => written.push(text) > 0)
+  t.mock.method(process.stderr, 'write', (text: string) => written.push(text) > 0)
+  await call(port, { path: `/runs/${ID}`, headers: { authorization: 'Bearer engine-token-X' } })
+  await call(port, { path: `/runs/${ID}/stream?token=stale-token` })
+  assert.equal((await call(port, { path: `/runs/${ID}/stream?token=${RUN_TOKEN}` })).status, 500)
+  t.mock.restoreAll()
+  assert.equal(logged.length, 1)
+  for (const text of [JSON.stringify(logged), ...written]) {
+    assert.doesNotMatch(text, new RegExp(`engine-token|stale-token|${RUN_TOKEN}`))
+  }
+})
+
+test('a path nobody has is 404 not_found', async (t) => {
+  const { port } = await startServer(t)
+  for (const path of ['/', '/nothing', `/runs/${ID}/nothing`, `/runs/${ID}/calls/c`, '/metrics', '/logs']) {
+    for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE']) {
+      const answer = await call(port, { method, path, headers: ENGINE })
+      assert.deepEqual([answer.status, errorOf(answer).code], [404, 'not_found'], `${method} ${path}`)
+    }
+  }
+})
+
+test('a run without an id is a run nobody knows', async (t) => {
+  const { port } = await startServer(t)
+  for (const [method, path] of [
+    ['GET', '/runs/'],
+    ['POST', '/runs//cancel'],
+  ] as const) {
+    const answer = await call(port, { method, path, headers: ENGINE })
+    assert.deepEqual([answer.status, errorOf(answer).code], [404, 'run_not_found'])
+  }
+})
+
+test('a method a path does not have is 405 with Allow, on every path', async (t) => {
+  const { port, runs } = await startServer(t)
+  runs.add()
+  for (const [, route] of all) {
+    const allow = methodsOf([route])
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'QUERY']) {
+      if (allow.includes(method)) continue
+      const answer = await call(port, {
+        method,
+        path: `${pathOf(route)}?token=x`,
+        headers: { 'content-type': 'text/plain' },
+      })
+      assert.deepEqual([answer.status, errorOf(answer).code], [405, 'method_not_allowed'], `${method} ${route.path}`)
+      assert.equal(answer.headers['allow'], allow.join(', '))
+    }
+  }
+})
+
+test('HEAD answers as GET does, without a body; a stream has none', async (t) => {
+  const { port, runs } = await startServer(t)
+  runs.add()
+  const answer = await call(port, { method: 'HEAD', path: `/runs/${ID}`, headers: ENGINE })
+  assert.deepEqual([answer.status, answer.text], [200, ''])
+  assert.equal((await call(port, { method: 'HEAD', path: `/runs/${ID}` })).status, 401)
+  const stream = await call(port, { method: 'HEAD', path: `/runs/${ID}/stream?token=${RUN_TOKEN}` })
+  assert.deepEqual([stream.status, stream.headers['allow']], [405, 'GET, OPTIONS'])
+})
+
+test('bytes that are no HTTP, headers without end and a broken URL get the error body as well', async (t) => {
+  const { port, logged } = await startServer(t)
+  const cases = [
+    ['nonsense\r\n\r\n', /^HTTP\/1\.1 400 /, 'invalid_request'],
+    ['GET / HTTP/1.1\r\nbad header\r\n\r\n', /^HTTP\/1\.1 400 /, 'invalid_request'],
+    [`GET / HTTP/1.1\r\nx: ${'x'.repeat(100_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /, 'too_large'],
+    [
+      'GET /runs/%zz?token=secret HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n',
+      /^HTTP\/1\.1 400 /,
+      'invalid_request',
+    ],
+    [
+      `GET /runs/${'x'.repeat(600)} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`,
+      /^HTTP\/1\.1 4\d\d /,
+      'invalid_request',
+    ],
+    [
+      'POST /runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer engine-token-1\r\ncontent-length: 10\r\n\r\n{}',
+      /^HTTP\/1\.1 400 /,
+      'invalid_request',
+    ],
+  ] as const
+  for (const [bytes, status, code] of cases) {
+    const answer = await rawExchange(port, bytes)
+    if (code === 'invalid_request' && bytes.startsWith('POST') && answer === '') continue
+    assert.match(answer, status)
+    const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
+    assert.equal(body.error.code, code, bytes.slice(0, 40))
+    assert.ok(!answer.includes('secret'))
+  }
+  assert.deepEqual(logged, [])
+})
+
+test('SS-10: idle connections outlive a load balancer, headers have their own limit above it, answers have none', async (t) => {
+  const { server } = await startServer(t)
+  const { keepAliveTimeout, headersTimeout, requestTimeout, timeout } = server.app.server
+  assert.equal(keepAliveTimeout, 75_000)
+  assert.ok(headersTimeout > keepAliveTimeout)
+  assert.ok(requestTimeout > headersTimeout)
+  assert.equal(timeout, 0)
+})
+
+test('SS-10: an idle connection is still good for another request after a minute', async (t) => {
+  const { port, server } = await startServer(t)
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+  t.after(() => agent.destroy())
+  for (const expected of [false, true]) {
+    const request = http.request({ port, host: '127.0.0.1', path: '/health', agent })
+    request.end()
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+    response.resume()
+    await once(response, 'end')
+    assert.equal(request.reusedSocket, expected)
+    assert.equal(response.headers['keep-alive'], `timeout=${server.app.server.keepAliveTimeout / 1000}`)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+})
+
+test('closing ends open streams without done, and idle connections, so that the process can exit', async (t) => {
+  const { port, runs, server } = await startServer(t)
+  runs.add()
+  runs.append({ event: 'start', data: { run_id: ID } })
+  const agent = new http.Agent({ keepAlive: true })
+  t.after(() => agent.destroy())
+  const idle = http.request({ port, host: '127.0.0.1', path: '/health', agent })
+  idle.end()
+  const [response] = (await once(idle, 'response')) as [http.IncomingMessage]
+  response.resume()
+  const reader = await readStream(port)
+  await reader.until(({ messages }) => messages.length === 1)
+  await server.app.close()
+  await reader.ended
+  assert.equal(reader.response.complete, true)
+  assert.deepEqual(
+    reader.messages.map(({ event }) => event),
+    ['start'],
+  )
+})
+
+test('closeStreams ends streams and touches nothing else', async (t) => {
+  const { port, runs, server } = await startServer(t)
+  runs.add()
+  const reader = await readStream(port)
+  await server.closeStreams()
+  await server.closeStreams()
+  await reader.ended
+  assert.equal(reader.response.complete, true)
+  assert.equal((await call(port, { path: '/health' })).status, 200)
+  assert.equal((await post(port, '/runs', {})).status, 202)
+})
+
+test('a hundred waiting callers at once cause no warning', async (t) => {
+  const { port, runs } = await startServer(t)
+  runs.add()
+  const answers = Array.from({ length: 100 }, () =>
+    call(port, { method: 'POST', path: `/runs/${ID}/cancel?token=${RUN_TOKEN}` }),
+  )
+  while (runs.waits.size < 100) await new Promise((resolve) => setImmediate(resolve))
+  runs.end('{}', 'cancelled')
+  for (const answer of await Promise.all(answers)) assert.equal(answer.status, 200)
+})

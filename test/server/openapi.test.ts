@@ -1,0 +1,103 @@
+/** The OpenAPI document against the route table, the error table and the answers the server really gives. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { check, Faults } from '../../src/contract/check.ts'
+import { errors } from '../../src/contract/errors.ts'
+import type { Json } from '../../src/contract/json.ts'
+import type { Keywords } from '../../src/contract/schema.ts'
+import { streamEvents } from '../../src/contract/stream-event.ts'
+import {
+  AckedRun,
+  CancelledRun,
+  ErrorAnswer,
+  Health,
+  LateResultAnswer,
+  Ready,
+  StartedRun,
+} from '../../src/server/answer-schemas.ts'
+import { openApiText } from '../../src/server/openapi.ts'
+import { type Route, routes } from '../../src/server/routes.ts'
+import { callToken } from '../../src/runs/run-token.ts'
+import { ID } from './fake-runs.ts'
+import { call, ENGINE, post, RUN_TOKEN, startServer, TOKENS } from './start-server.ts'
+
+const document = JSON.parse(openApiText('1.2.3'))
+
+test('anybody can get the document, and it is the one made from the schemas', async (t) => {
+  const { port } = await startServer(t, { version: '1.2.3' })
+  const answer = await call(port, { path: '/openapi.json' })
+  assert.deepEqual([answer.status, answer.text], [200, openApiText('1.2.3')])
+  assert.deepEqual([document.openapi, document.info.version], ['3.1.0', '1.2.3'])
+})
+
+test('every route is in it, with its parameters, and nothing else is', () => {
+  const listed = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.keys(item as object).map((method) => `${method} ${path}`),
+  )
+  const table = Object.values(routes).map(
+    ({ method, path }: Route) => `${method.toLowerCase()} ${path.replace(/:(\w+)/g, '{$1}')}`,
+  )
+  assert.deepEqual(listed.sort(), table.sort())
+  for (const [path, item] of Object.entries<any>(document.paths)) {
+    for (const operation of Object.values<any>(item)) {
+      const named = operation.parameters
+        .filter((parameter: any) => parameter.in === 'path')
+        .map((parameter: any) => parameter.name)
+      assert.deepEqual(
+        named,
+        [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
+      )
+    }
+  }
+})
+
+test('the error codes in it are those of the error table that are HTTP answers, under their statuses', () => {
+  const listed = new Set<string>()
+  for (const item of Object.values<any>(document.paths)) {
+    for (const operation of Object.values<any>(item)) {
+      for (const [status, response] of Object.entries<any>(operation.responses)) {
+        for (const code of response['x-error-codes'] ?? []) {
+          listed.add(code)
+          assert.equal(String((errors as any)[code].http), status)
+        }
+      }
+    }
+  }
+  const table = Object.entries(errors).flatMap(([code, facts]) => ('http' in facts ? [code] : []))
+  assert.deepEqual([...listed].sort(), [...table].sort())
+  assert.deepEqual(document.components.schemas.Error.properties.error.properties.code.enum.sort(), [...table].sort())
+})
+
+test('every reference in it leads somewhere, and every event of the stream has a schema', () => {
+  const references = openApiText('1').matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)
+  for (const [, name] of references) assert.ok(Object.hasOwn(document.components.schemas, name ?? ''), name)
+  for (const name of Object.keys(streamEvents))
+    assert.ok(Object.hasOwn(document.components.schemas, `Stream_${name}`), name)
+})
+
+test('what the server answers is what the document says', async (t) => {
+  const { port, runs, flags } = await startServer(t)
+  const fits = (schema: unknown, text: string) => {
+    const faults = new Faults()
+    check(schema as Keywords, JSON.parse(text) as Json, '', faults)
+    assert.deepEqual(faults.list, [], text)
+  }
+  runs.add()
+  fits(StartedRun, (await post(port, '/runs', {})).text)
+  runs.end('{}')
+  runs.outcome = { kind: 'repeat', runId: ID }
+  fits(StartedRun, (await post(port, '/runs', {})).text)
+  fits(CancelledRun, (await call(port, { method: 'POST', path: `/runs/${ID}/cancel?token=${RUN_TOKEN}` })).text)
+  fits(AckedRun, (await call(port, { method: 'POST', path: `/runs/${ID}/ack`, headers: ENGINE })).text)
+  fits(Health, (await call(port, { path: '/health' })).text)
+  fits(Ready, (await call(port, { path: '/ready' })).text)
+  const late = await post(
+    port,
+    `/runs/${ID}/calls/c/result?token=${callToken(TOKENS, ID, 'c')}`,
+    { status: 'ok', result: null },
+    { 'content-type': 'application/json' },
+  )
+  fits(LateResultAnswer, late.text)
+  flags.answer = { kind: 'refused', code: 'invalid_request', faults: [{ path: 'a', message: 'b' }] }
+  fits(ErrorAnswer, (await post(port, '/runs', {})).text)
+})
