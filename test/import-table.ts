@@ -1,0 +1,68 @@
+/**
+ * Who may import whom: the one table behind architecture.test.ts, and what ARCHITECTURE.md shows (documents.test.ts holds
+ * the two together). A new import that does not fit is a change of the architecture: change this table with its reason.
+ */
+
+export interface ImportRule {
+  /** Folders of src/ beside itself. */
+  readonly folders: readonly string[]
+  /** Single files of other folders. */
+  readonly files?: readonly string[]
+  /** Modules of Node, without `node:`. */
+  readonly node: readonly string[]
+  /** Packages that are there at run time. */
+  readonly packages: readonly string[]
+  /** Packages whose types alone may be named (`import type`); none of them is there at run time. */
+  readonly typesOf?: readonly string[]
+}
+
+/** By folder of src/. */
+export const importTable: Readonly<Record<string, ImportRule>> = {
+  contract: { folders: [], node: ['crypto'], packages: ['typebox'] },
+  usage: { folders: ['contract'], node: [], packages: ['decimal.js-light'] },
+  i18n: { folders: ['contract'], node: [], packages: [] },
+  engine: { folders: ['contract'], node: [], packages: [] },
+  egress: { folders: ['contract'], node: ['dns', 'net', 'stream'], packages: ['ipaddr.js', 'undici'] },
+  providers: {
+    folders: ['contract', 'egress', 'usage'],
+    files: ['engine/ports.ts'],
+    node: ['crypto'],
+    packages: ['eventsource-parser', 'typebox'],
+    typesOf: ['@anthropic-ai/sdk', 'openai'],
+  },
+  tools: {
+    folders: ['contract', 'egress'],
+    files: ['engine/ports.ts'],
+    node: ['crypto', 'util', 'zlib'],
+    packages: ['re2js'],
+  },
+  delivery: { folders: ['contract', 'egress'], files: ['runs/ports.ts'], node: ['crypto'], packages: [] },
+  journal: { folders: [], files: ['engine/ports.ts'], node: [], packages: [], typesOf: ['pino'] },
+  runs: { folders: ['contract', 'engine', 'usage'], node: ['crypto'], packages: ['ulid'] },
+  server: { folders: ['contract', 'runs'], node: ['crypto', 'http', 'net'], packages: ['fastify', 'typebox'] },
+}
+
+/** Files that lie directly in src/. What is not here does not belong there. */
+export const rootFiles: Readonly<Record<string, ImportRule | 'everything'>> = {
+  'settings.ts': { folders: ['contract', 'egress', 'i18n'], node: [], packages: [] },
+  'admission.ts': 'everything',
+  'compose.ts': 'everything',
+  'main.ts': 'everything',
+}
+
+/** One row a folder, as ARCHITECTURE.md shows it. */
+export function tableRows(): string[] {
+  const rules = Object.entries({ ...importTable, ...rootFiles })
+  return rules.map(([name, rule]) =>
+    rule === 'everything'
+      ? `| \`${name}\` | everything; imported by nobody | any | any |`
+      : `| \`${name}\` | ${list([...rule.folders, ...(rule.files ?? [])])} | ${list(rule.node)} | ${list([
+          ...rule.packages,
+          ...(rule.typesOf ?? []).map((name) => `${name} (types)`),
+        ])} |`,
+  )
+}
+
+function list(names: readonly string[]): string {
+  return names.length === 0 ? '–' : names.join(', ')
+}
