@@ -26,9 +26,12 @@ export interface AdmissionParts {
 export function createAdmission(parts: AdmissionParts): Admit {
   return async (body) => {
     const { request, faults, warnings } = parseRunRequest(body, { defaultTimezone: parts.defaultTimezone })
-    if (!faults.under('messages')) checkHistory(request.messages, faults)
-    if (!faults.under('llm'))
-      for (const { path, message } of parts.targetFaults(request.targets)) faults.add(path, message)
+    if (!historyIsTorn(faults)) checkHistory(request.messages, faults)
+    for (const { path, message } of parts.targetFaults(request.targets)) {
+      // Of a provider that is none nothing more can be said.
+      const [target = ''] = /^llm(?:\.fallbacks\[\d+\])?/.exec(path) ?? []
+      if (!faults.at(`${target}.provider`)) faults.add(path, message)
+    }
     checkTools(request, parts, faults)
     checkCallback(request, parts, faults)
     if (faults.list.length > 0) {
@@ -38,6 +41,13 @@ export function createAdmission(parts: AdmissionParts): Admit {
     if (ticket !== null) return ticket
     return { kind: 'admitted', admission: { request, warnings, fingerprint: fingerprint(comparable(body)) } }
   }
+}
+
+/** True where a fault hides which call a message makes or answers, or the messages altogether. */
+function historyIsTorn(faults: Faults): boolean {
+  return faults.list.some(
+    ({ path }) => path === '' || /^messages(?:\[\d+\](?:\.(?:role|call_id|tool|content.*))?)?$/.test(path),
+  )
 }
 
 function checkTools(request: RunRequest, parts: AdmissionParts, faults: Faults): void {

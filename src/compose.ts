@@ -5,19 +5,22 @@ import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { createAdmission } from './admission.ts'
 import { createOutbox } from './delivery/outbox.ts'
+import type { Egress } from './egress/egress.ts'
 import { createEgress } from './egress/open.ts'
 import { instantOf } from './contract/instant.ts'
 import { sayIn } from './i18n/say.ts'
 import { createLogJournal } from './journal/log-journal.ts'
 import { builtIn as table } from './providers/built-in.ts'
+import { gigachatHosts } from './providers/gigachat/own-hosts.ts'
 import { createKeyGate } from './providers/key-gate.ts'
+import type { KeySettings } from './providers/keys.ts'
 import { createModel } from './providers/model.ts'
 import { targetFaults } from './providers/target-faults.ts'
 import { createMemoryRuns } from './runs/memory-runs.ts'
 import { resultUrl } from './runs/run-links.ts'
 import { signTicket } from './runs/run-token.ts'
 import { createRunner } from './runs/runner.ts'
-import { createServer } from './server/create-server.ts'
+import { createServer, type EngineServer } from './server/create-server.ts'
 import type { Settings } from './settings.ts'
 import { createLateResults } from './tools/late-results.ts'
 import { createTools } from './tools/tools.ts'
@@ -32,19 +35,18 @@ export interface Engine {
 /** Callbacks get this long to be flushed once the runs have ended. */
 const FLUSH_MS = 10_000
 
+/** Streams get this long to write their last events, and answers their last bytes. */
+const LAST_WORDS_MS = 2000
+
+// oxlint-disable-next-line max-lines-per-function -- one list of parts, in the order in which they need one another
 export function createEngine(settings: Settings, logger: Logger): Engine {
   const { engineTokens: tokens } = settings
   // Where no PUBLIC_URL is set it is known once the port is open, and nobody asks for it before.
   let publicUrl = settings.publicUrl ?? ''
   const journal = createLogJournal(logger)
   const say = sayIn(settings.locale)
-  const egress = createEgress({
-    allowlist: settings.egressAllowlist,
-    providerAllowlist: settings.providerAllowlist,
-    devInsecure: settings.devInsecure,
-    proxies: { all: settings.proxyAll, byProvider: settings.proxyByProvider },
-  })
-  const keys = { keys: settings.apiKeys, baseUrls: settings.baseUrls }
+  const egress = openEgress(settings)
+  const keys = keysOf(settings)
   const runs = createMemoryRuns({ ...settings, journal, onAcked: (runId) => outbox.stop(runId) })
   const outbox = createOutbox({
     egress,
@@ -60,6 +62,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     table,
     keys,
     gate,
+    gigachat: { authUrl: settings.gigachatAuthUrl, scope: settings.gigachatScope },
     firstTokenMs: settings.firstTokenMs,
     stallMs: settings.stallMs,
   })
@@ -114,14 +117,13 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     log: logger,
   })
 
-  async function close({ graceMs = settings.shutdownGraceMs }: { readonly graceMs?: number } = {}): Promise<void> {
+  const close: Engine['close'] = async ({ graceMs = settings.shutdownGraceMs } = {}) => {
     draining = true
     await runs.queue.drain(AbortSignal.timeout(graceMs))
     shutdown.abort()
     await runs.queue.drain(AbortSignal.timeout(FLUSH_MS))
     await outbox.flush(AbortSignal.timeout(FLUSH_MS))
-    await server.closeStreams()
-    await server.app.close()
+    await closeServer(server)
     runs.close()
     await egress.close()
   }
@@ -133,6 +135,31 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
   }
 
   return { listen, close }
+}
+
+function openEgress(settings: Settings): Egress {
+  const { gigachatAuthUrl, gigachatTls } = settings
+  const hosts = gigachatHosts(gigachatAuthUrl, settings.baseUrls.gigachat ?? null)
+  const isOwn = gigachatTls.ca !== null || gigachatTls.identity !== null
+  return createEgress({
+    allowlist: settings.egressAllowlist,
+    providerAllowlist: settings.providerAllowlist,
+    devInsecure: settings.devInsecure,
+    proxies: { all: settings.proxyAll, byProvider: settings.proxyByProvider },
+    tls: isOwn ? { gigachat: { hosts, ...gigachatTls } } : {},
+  })
+}
+
+function keysOf({ apiKeys, baseUrls, gigachatTls }: Settings): KeySettings {
+  return { keys: apiKeys, baseUrls, certified: gigachatTls.identity === null ? [] : ['gigachat'] }
+}
+
+async function closeServer(server: EngineServer): Promise<void> {
+  await server.closeStreams(AbortSignal.timeout(LAST_WORDS_MS))
+  // A connection on which nobody has spoken yet is idle to nobody's eyes but ours.
+  const mute = setTimeout(() => server.app.server.closeAllConnections(), LAST_WORDS_MS)
+  await server.app.close()
+  clearTimeout(mute)
 }
 
 function stackOf(error: unknown): string {

@@ -44,5 +44,10 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   })
 }
 
-const address = await engine.listen()
-logger.info({ address }, 'listening')
+try {
+  logger.info({ address: await engine.listen() }, 'listening')
+} catch (error) {
+  const why = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+  process.stderr.write(`theloop: cannot listen on HOST ${settings.host}, PORT ${settings.port}: ${why}\n`)
+  process.exit(1)
+}

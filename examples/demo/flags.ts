@@ -37,7 +37,7 @@ Without options a scripted model answers: no key, and nothing leaves this machin
 A real provider's key comes from the environment: ANTHROPIC_API_KEY, OPENAI_COMPATIBLE_API_KEY (a local server may need
 none). NO_COLOR=1 turns colours off.
 
-  npm run demo -- --provider anthropic --model claude-sonnet-4-5 --pricing 3,15
+  npm run demo -- --provider anthropic --model claude-sonnet-5-5 --pricing 2,10
   npm run demo -- --provider openai-compatible --model qwen3 --base-url http://127.0.0.1:11434/v1
 `
 

@@ -11,6 +11,7 @@ import type { Keywords } from './schema.ts'
 /** SPEC §2.3: at most this many faults are told. */
 export const MAX_FAULTS = 50
 
+/** What is wrong with a body. One place is told once: what stands below a fault is not judged again. */
 export class Faults {
   readonly list: Fault[] = []
 
@@ -19,15 +20,22 @@ export class Faults {
   }
 
   add(path: string, message: string): void {
-    if (!this.full) this.list.push({ path, message })
+    if (!this.full && !this.list.some((fault) => isWithin(path, fault.path))) this.list.push({ path, message })
+  }
+
+  /** True when a fault stands at just this path. */
+  at(path: string): boolean {
+    return this.list.some((fault) => fault.path === path)
   }
 
   /** True when a fault stands at this path or below it. */
   under(path: string): boolean {
-    return this.list.some(
-      (fault) => fault.path === path || fault.path.startsWith(`${path}.`) || fault.path.startsWith(`${path}[`),
-    )
+    return this.list.some((fault) => isWithin(fault.path, path))
   }
+}
+
+function isWithin(path: string, ancestor: string): boolean {
+  return ancestor === '' || path === ancestor || path.startsWith(`${ancestor}.`) || path.startsWith(`${ancestor}[`)
 }
 
 export function check(schema: Keywords, value: Json, path: string, faults: Faults): void {

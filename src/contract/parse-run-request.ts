@@ -5,7 +5,7 @@
  * judgements add to the same list of faults.
  */
 import { check, Faults } from './check.ts'
-import { isJsonObject, type Json } from './json.ts'
+import type { Json } from './json.ts'
 import type { Warning } from './result.ts'
 import {
   defaults,
@@ -21,6 +21,7 @@ import {
   type Tool,
 } from './run-request.ts'
 import type { Keywords } from './schema.ts'
+import { soundCopy } from './sound-copy.ts'
 import { isTimeZone } from './time-zone.ts'
 import { allowedHeaders } from './tool-headers.ts'
 
@@ -42,7 +43,8 @@ export function parseRunRequest(body: Json, options: ParseOptions): ParsedReques
   const faults = new Faults()
   const warnings: Warning[] = []
   check(RunRequestBody as unknown as Keywords, body, '', faults)
-  const wire = soundPart(body, faults)
+  // What has no fault has passed the check, which is what makes it this type.
+  const wire = soundCopy(RunRequestBody as unknown as Keywords, body, '', faults) as unknown as RunRequestBody
   refuseUnbuilt(wire, faults)
   const timezone = checkMeta(wire.meta ?? {}, faults) ?? options.defaultTimezone
   const { fallbacks, ...first } = wire.llm
@@ -66,21 +68,6 @@ export function parseRunRequest(body: Json, options: ParseOptions): ParsedReques
   }
   checkCost(request, faults)
   return { request, faults, warnings }
-}
-
-/** What stands in for a required field that is missing or wrong. */
-const STAND_INS = {
-  contract_version: '1',
-  idempotency_key: 'none',
-  llm: { provider: 'scripted', model: 'none' },
-  messages: [],
-} as const
-
-function soundPart(body: Json, faults: Faults): RunRequestBody {
-  const fields = isJsonObject(body) ? body : {}
-  const sound = Object.entries(fields).filter(([key]) => !faults.under(key))
-  // What has no fault has passed the check, which is what makes it this type.
-  return { ...STAND_INS, ...Object.fromEntries(sound) } as unknown as RunRequestBody
 }
 
 /** Options of the contract that this version does not carry out are refused, never silently ignored (SPEC §0). */

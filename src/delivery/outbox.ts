@@ -25,6 +25,8 @@ export interface OutboxOptions extends DeliverParts {
 /** A delivery that is under way. */
 interface Courier {
   acked: boolean
+  /** Its pause was cut short by a flush: the try after it was the last. */
+  flushed: boolean
   /** Ends the pause it is in, if it is in one. */
   hurry: () => void
 }
@@ -36,10 +38,11 @@ export function createOutbox(options: OutboxOptions): CallbackOutbox {
   const idle = new Set<() => void>()
   /** Aborts when the process gives up on what is under way. */
   const closing = new AbortController()
+  let flushing = false
 
   function add(runId: RunId): void {
     if (couriers.has(runId) || closing.signal.aborted) return
-    const courier: Courier = { acked: false, hurry: () => {} }
+    const courier: Courier = { acked: false, flushed: false, hurry: () => {} }
     couriers.set(runId, courier)
     carry(runId, courier)
       .catch((error: unknown) => options.onBug(runId, error))
@@ -56,7 +59,11 @@ export function createOutbox(options: OutboxOptions): CallbackOutbox {
     if (letter === null) return
     let state = FIRST
     while (!isOver(state)) {
-      if (state.kind === 'waiting') await pause(state.pauseMs, courier)
+      if (state.kind === 'waiting') {
+        if (courier.flushed) return
+        await pause(flushing ? 0 : state.pauseMs, courier)
+        courier.flushed = flushing
+      }
       const free = await lanes.enter(letter.callback.url, closing.signal)
       if (free === null) return
       try {
@@ -95,17 +102,6 @@ export function createOutbox(options: OutboxOptions): CallbackOutbox {
     return view === null || view.state === 'stored'
   }
 
-  function pause(ms: number, courier: Courier): Promise<void> {
-    if (courier.acked || ms === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      courier.hurry = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-  }
-
   function stop(runId: RunId): void {
     const courier = couriers.get(runId)
     if (courier === undefined) return
@@ -113,8 +109,9 @@ export function createOutbox(options: OutboxOptions): CallbackOutbox {
     courier.hurry()
   }
 
-  /** A pause that is under way ends at once: a process that is about to go has no better moment for another try. */
+  /** Each delivery gets one more try at once: a process that is about to go has no better moment for it. */
   async function flush(signal: AbortSignal): Promise<void> {
+    flushing = true
     const giveUp = () => {
       closing.abort()
       for (const courier of couriers.values()) courier.hurry()
@@ -131,6 +128,18 @@ export function createOutbox(options: OutboxOptions): CallbackOutbox {
   }
 
   return { add, stop, flush }
+}
+
+/** Ends early when the courier is hurried. */
+function pause(ms: number, courier: Courier): Promise<void> {
+  if (courier.acked || ms === 0) return Promise.resolve()
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    courier.hurry = () => {
+      clearTimeout(timer)
+      resolve()
+    }
+  })
 }
 
 function stateTold(state: Delivery): DeliveryState {

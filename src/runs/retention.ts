@@ -32,12 +32,19 @@ export function toDrop(kept: readonly Kept[], limits: RetentionLimits, now: numb
   let count = left.length
   let bytes = left.reduce((sum, run) => sum + run.bytes, 0)
   if (count <= limits.maxResults && bytes <= limits.maxResultBytes) return dropped
-  // Oldest stored first; only then those nobody has.
-  for (const run of [...left.filter(({ stored }) => stored), ...left.filter(({ stored }) => !stored)]) {
-    if (count <= limits.maxResults * ROOM && bytes <= limits.maxResultBytes * ROOM) break
+  const drop = (run: Kept) => {
     dropped.push(run)
     count -= 1
     bytes -= run.bytes
+  }
+  // Oldest stored first, with some room; what nobody has goes only as far as it must.
+  for (const run of left.filter(({ stored }) => stored)) {
+    if (count <= limits.maxResults * ROOM && bytes <= limits.maxResultBytes * ROOM) break
+    drop(run)
+  }
+  for (const run of left.filter(({ stored }) => !stored)) {
+    if (count <= limits.maxResults && bytes <= limits.maxResultBytes) break
+    drop(run)
   }
   return dropped
 }

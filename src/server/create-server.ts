@@ -32,10 +32,11 @@ export interface EngineServer {
   /** Not listening yet. `close()` ends streams and waits, then idle connections. */
   readonly app: FastifyInstance
   /**
-   * Ends every open stream without `done`, so that its reader reconnects elsewhere. For shutdown, once the runs have ended.
-   * Resolves when all are closed, within about a second.
+   * For shutdown, once the runs have ended: streams end by themselves with `done`; those that still flow when the signal
+   * aborts end without it, so that their reader reconnects elsewhere. Resolves when all are closed, about a second later at
+   * most.
    */
-  closeStreams(): Promise<void>
+  closeStreams(signal: AbortSignal): Promise<void>
 }
 
 /**
@@ -103,7 +104,13 @@ export function createServer(options: ServerOptions): EngineServer {
       handler: handlers[name],
     })
   }
-  return { app, closeStreams: () => openAnswers.closeAll('stream') }
+  return {
+    app,
+    async closeStreams(signal) {
+      await openAnswers.idle('stream', signal)
+      await openAnswers.closeAll('stream')
+    },
+  }
 }
 
 /** Lets a caller in or answers it, before its body is read. */

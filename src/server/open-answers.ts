@@ -7,6 +7,8 @@ import type { ServerResponse } from 'node:http'
 export interface OpenAnswers {
   /** A signal for one answer: aborts when its connection goes away, or when the server gives up on its kind. */
   open(kind: 'stream' | 'wait', response: ServerResponse): OpenAnswer
+  /** Resolves when none is open, or when the signal aborts. */
+  idle(kind: 'stream' | 'wait', signal: AbortSignal): Promise<void>
   /** Resolves when all that were open have been released. */
   closeAll(kind: 'stream' | 'wait'): Promise<void>
 }
@@ -37,6 +39,18 @@ export function createOpenAnswers(): OpenAnswers {
           emptied[kind].clear()
         },
       }
+    },
+    async idle(kind, signal) {
+      if (open[kind].size === 0 || signal.aborted) return
+      await new Promise<void>((resolve) => {
+        const settle = () => {
+          emptied[kind].delete(settle)
+          signal.removeEventListener('abort', settle)
+          resolve()
+        }
+        emptied[kind].add(settle)
+        signal.addEventListener('abort', settle)
+      })
     },
     async closeAll(kind) {
       if (open[kind].size === 0) return

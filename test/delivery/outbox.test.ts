@@ -129,6 +129,7 @@ test('CB-03: a redirect is a failed try: not followed, the secret stays with the
   const receiver = await startReceiver(t, ...replies, status(304))
   ended(runs, receiver.url)
   outbox.add(ID)
+  await receiver.count(5)
   await outbox.flush(never())
   assert.deepEqual(
     receiver.got.map(({ path }) => path),

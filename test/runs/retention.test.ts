@@ -19,7 +19,8 @@ test('beyond the count the oldest stored results go first, then the oldest other
     ...Array.from({ length: 9 }, (_, index) => run(`w${index + 1}`, false, 1)),
     run('s', true, 5),
   ]
-  assert.deepEqual(dropped(kept, 6), ['s', 'w0'])
+  assert.deepEqual(dropped(kept, 6), ['s'])
+  assert.deepEqual(dropped([...kept.slice(0, 10), run('w10', false, 2)], 6), ['w0'])
 })
 
 test('beyond the bytes results go until a tenth is free', () => {

@@ -270,8 +270,8 @@ test('closeStreams ends streams and touches nothing else', async (t) => {
   const { port, runs, server } = await startServer(t)
   runs.add()
   const reader = await readStream(port)
-  await server.closeStreams()
-  await server.closeStreams()
+  await server.closeStreams(AbortSignal.abort())
+  await server.closeStreams(AbortSignal.abort())
   await reader.ended
   assert.equal(reader.response.complete, true)
   assert.equal((await call(port, { path: '/health' })).status, 200)

@@ -1,0 +1,169 @@
+/** SPEC §12.2, §3.5: on a signal nothing new begins, what runs may end, what cannot is ended truthfully, and every result is delivered. */
+import assert from 'node:assert/strict'
+import net from 'node:net'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import type { RunResult } from '../../src/contract/result.ts'
+import type { Exit } from '../fakes/engine-process.ts'
+import { asksFor, refuses, silent, startProvider } from '../fakes/provider-server.ts'
+import { payloadOf, startReceiver } from '../fakes/callback-receiver.ts'
+import { hangs, startTools } from '../fakes/tool-server.ts'
+import { EngineClient, errorOf, runBody } from './engine-client.ts'
+import { gate, within } from './facts.ts'
+import { assertQuiet, endInPeace, ownEngine } from './shared-engine.ts'
+
+const PEACE: Exit = { code: 0, signal: null }
+
+test('§12.2 SIGTERM while a run goes on: 503 to the new, the run ends, its callback comes, exit code 0', async (t) => {
+  const engine = await ownEngine(t, { SHUTDOWN_GRACE_MS: '20000' })
+  const client = new EngineClient(engine)
+  const hold = gate()
+  const provider = await startProvider(t, [
+    async (answer) => {
+      answer.text('To the ')
+      await hold.opened
+      answer.text('end.')
+      answer.finish()
+    },
+  ])
+  const receiver = await startReceiver(t)
+  const body = runBody({ llm: provider.llm(), callback: receiver.callback() })
+  const accepted = await client.start(body)
+  const waiting = client.post({ ...body, wait: true })
+  const reader = await client.stream(accepted)
+  await reader.event('delta')
+
+  engine.signal('SIGTERM')
+  await engine.line(({ msg }) => msg === 'draining')
+  errorOf(await client.send('/ready'), 503, 'draining')
+  const refused = await client.post(runBody())
+  errorOf(refused, 503, 'draining')
+  assert.match(String(refused.headers['retry-after']), /^\d+$/)
+  const health = await client.send('/health')
+  assert.equal(health.status, 200)
+  assert.equal(health.json<{ status: string }>().status, 'draining')
+  assert.equal((await client.view(accepted.run_id)).status, 'running')
+
+  hold.open()
+  const payload = payloadOf(await receiver.nth(1))
+  assert.deepEqual([payload.status, payload.text], ['completed', 'To the end.'])
+  assert.deepEqual((await waiting).json(), payload)
+  assert.equal((await reader.ended()).at(-1)?.event, 'done')
+  assert.deepEqual(await within(engine.exited, () => 'the engine does not end'), PEACE)
+  assertQuiet(engine)
+})
+
+test('§12.2 when the grace is over, what is left ends failed with engine_shutdown, and that is delivered', async (t) => {
+  const engine = await ownEngine(t, { SHUTDOWN_GRACE_MS: '100', ENGINE_LOCALE: 'ru' })
+  const client = new EngineClient(engine)
+  const tools = await startTools(t, { slow: hangs })
+  const speaking = await startProvider(t, [(answer) => answer.text('Half of')])
+  const calling = await startProvider(t, [asksFor(['slow', {}])])
+  const pausing = await startProvider(t, [refuses(503, { 'retry-after': '60' })])
+  const receiver = await startReceiver(t)
+  const given = { callback: receiver.callback(), tools: [tools.tool('slow')] }
+  const runs = await Promise.all(
+    [speaking, calling, pausing].map((provider) => client.start(runBody({ ...given, llm: provider.llm() }))),
+  )
+  const waiting = client.post(runBody({ llm: (await startProvider(t, [silent])).llm(), wait: true }))
+  const [first, , third] = runs
+  assert.ok(first !== undefined && third !== undefined)
+  const reader = await client.stream(first)
+  await reader.event('delta')
+  await tools.nth(1)
+  await (await client.stream(third)).event('wait')
+
+  engine.signal('SIGINT')
+  const deliveries = await Promise.all([1, 2, 3].map((number) => receiver.nth(number)))
+  const results = new Map(deliveries.map((one) => payloadOf(one)).map((result) => [result.run_id, result]))
+  for (const { run_id } of runs) {
+    const result = results.get(run_id)
+    assert.deepEqual([result?.status, result?.error?.code], ['failed', 'engine_shutdown'])
+    assert.match(String(result?.error?.message), /[а-я]/)
+  }
+  const spoken = results.get(first.run_id)
+  assert.equal(spoken?.text, 'Half of')
+  assert.equal(spoken?.messages.length, 1)
+  assert.deepEqual(
+    spoken?.usage.attempts.map(({ status, error_code }) => [status, error_code]),
+    [['unknown', 'shutdown']],
+  )
+  const called = results.get(runs[1]?.run_id ?? '')
+  assert.deepEqual(
+    called?.tool_calls.map(({ status }) => status),
+    ['unknown'],
+  )
+  assert.deepEqual(
+    called?.messages.map(({ role }) => role),
+    ['assistant', 'tool'],
+  )
+
+  const waited = await waiting
+  assert.equal(waited.status, 200)
+  assert.equal(waited.json<RunResult>().error?.code, 'engine_shutdown')
+  assert.equal((await reader.ended()).at(-1)?.event, 'done')
+  assert.deepEqual(await within(engine.exited, () => 'the engine does not end'), PEACE)
+  assertQuiet(engine)
+})
+
+test('§12.2 a second signal exits at once', async (t) => {
+  const engine = await ownEngine(t, { SHUTDOWN_GRACE_MS: '60000' })
+  const client = new EngineClient(engine)
+  const provider = await startProvider(t, [silent])
+  await client.start(runBody({ llm: provider.llm() }))
+  await provider.nth(1)
+  engine.signal('SIGTERM')
+  await engine.line(({ msg }) => msg === 'draining')
+  const before = performance.now()
+  engine.signal('SIGTERM')
+  const { code, signal } = await within(engine.exited, () => 'the engine does not end')
+  assert.ok(performance.now() - before < 2000)
+  assert.equal(signal, null)
+  assert.notEqual(code, 0)
+  assert.equal(engine.stderr(), '')
+})
+
+test('§12.2 SS-10: without runs it ends at once, also while a client keeps an idle connection', async (t) => {
+  const engine = await ownEngine(t, { SHUTDOWN_GRACE_MS: '60000' })
+  const idle = net.connect(Number(new URL(engine.address).port), '127.0.0.1')
+  idle.write('GET /health HTTP/1.1\r\nhost: engine\r\n\r\n')
+  const [head] = (await once(idle, 'data')) as [Buffer]
+  assert.match(head.toString('utf8'), /^HTTP\/1\.1 200/)
+  // Longer than any load balancer keeps one: whoever closes first is not the engine.
+  assert.match(head.toString('utf8'), /keep-alive: timeout=75/i)
+  const before = performance.now()
+  await endInPeace(engine)
+  assert.ok(performance.now() - before < 3000)
+  idle.destroy()
+})
+
+test('§12.2 a connection on which nobody ever spoke does not hold up the end', async (t) => {
+  const engine = await ownEngine(t, { SHUTDOWN_GRACE_MS: '0' })
+  const mute = net.connect(Number(new URL(engine.address).port), '127.0.0.1')
+  await once(mute, 'connect')
+  t.after(() => mute.destroy())
+  // The engine has accepted it: connections are taken in order, and a later one has been answered.
+  assert.equal((await new EngineClient(engine).send('/health')).status, 200)
+  engine.signal('SIGTERM')
+  assert.deepEqual(await within(engine.exited, () => 'a mute connection keeps the process alive', 6000), PEACE)
+})
+
+test('§12.2 a callback that waits for its next try is given one more, and then the process goes', async (t) => {
+  const engine = await ownEngine(t, { CALLBACK_SCHEDULE: '60,60,60' })
+  const client = new EngineClient(engine)
+  const good = await startReceiver(t, [500, 200])
+  const bad = await startReceiver(t, [500])
+  const bodies = [good, bad].map((receiver) => runBody({ callback: receiver.callback() }))
+  for (const body of bodies) await client.start(body)
+  await engine.line((line) => line['event'] === 'callback_attempt' && line['status'] === 500)
+  await Promise.all([good.nth(1), bad.nth(1)])
+  const before = performance.now()
+  engine.signal('SIGTERM')
+  assert.deepEqual(await within(engine.exited, () => 'the engine does not end'), PEACE)
+  const took = performance.now() - before
+  assert.equal(good.received.length, 2)
+  assert.equal(bad.received.length, 2)
+  assertQuiet(engine)
+  // Nothing more can happen once both have had their one more try.
+  assert.ok(took < 4000, `it took ${Math.round(took)} ms`)
+})

@@ -1,0 +1,86 @@
+/** Settings that name files: what they hold is read at start, and what is wrong with them is told in a line without a secret. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { readSettings, type Environment } from '../src/settings.ts'
+import { namedCertificate, otherCertificate } from './egress/test-certificate.ts'
+
+/** A folder with these files, gone when the test ends; gives the path of a name. */
+function folderOf(t: TestContext, files: Readonly<Record<string, string>>): (name: string) => string {
+  const folder = mkdtempSync(join(tmpdir(), 'settings-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  return (name) => join(folder, name)
+}
+
+function read(environment: Environment) {
+  return readSettings({ ENGINE_TOKEN: 'sixteen-characters', ...environment })
+}
+
+function faultsOf(environment: Environment): readonly string[] {
+  const outcome = read(environment)
+  return outcome.ok ? [] : outcome.faults
+}
+
+const FILES = {
+  'ca.pem': `${namedCertificate.cert}\n${otherCertificate.cert}\n`,
+  'cert.pem': namedCertificate.cert,
+  'key.pem': namedCertificate.key,
+  'other-key.pem': otherCertificate.key,
+  'text.pem': 'SECRET text',
+}
+
+test('GigaChat: without settings the vendor’s address, keys of persons and no TLS of its own', () => {
+  const outcome = read({})
+  assert.ok(outcome.ok)
+  const { gigachatAuthUrl, gigachatScope, gigachatTls } = outcome.settings
+  assert.equal(gigachatAuthUrl, 'https://ngw.devices.sberbank.ru:9443/api/v2/oauth')
+  assert.equal(gigachatScope, 'GIGACHAT_API_PERS')
+  assert.deepEqual(gigachatTls, { ca: null, identity: null })
+})
+
+test('GigaChat: the files that are named are read', (t) => {
+  const path = folderOf(t, FILES)
+  const outcome = read({
+    GIGACHAT_SCOPE: 'GIGACHAT_API_CORP',
+    GIGACHAT_AUTH_URL: 'https://auth.example:9443/oauth',
+    GIGACHAT_CA_FILE: path('ca.pem'),
+    GIGACHAT_CERT_FILE: path('cert.pem'),
+    GIGACHAT_KEY_FILE: path('key.pem'),
+  })
+  assert.ok(outcome.ok)
+  const { gigachatAuthUrl, gigachatScope, gigachatTls } = outcome.settings
+  assert.deepEqual([gigachatScope, gigachatAuthUrl], ['GIGACHAT_API_CORP', 'https://auth.example:9443/oauth'])
+  assert.deepEqual(gigachatTls, { ca: FILES['ca.pem'], identity: namedCertificate })
+})
+
+test('GigaChat: each fault names its variable, and neither a path nor a text is told', (t) => {
+  const path = folderOf(t, FILES)
+  const cases: [Environment, RegExp[]][] = [
+    [{ GIGACHAT_SCOPE: 'GIGACHAT_API_PERSON' }, [/^GIGACHAT_SCOPE must be one of GIGACHAT_API_PERS, /]],
+    [{ GIGACHAT_AUTH_URL: 'ngw.devices.sberbank.ru' }, [/^GIGACHAT_AUTH_URL must be an http or https address/]],
+    [{ GIGACHAT_CA_FILE: path('missing') }, [/^GIGACHAT_CA_FILE must name a file that can be read \(ENOENT\)$/]],
+    [{ GIGACHAT_CA_FILE: path('text.pem') }, [/^GIGACHAT_CA_FILE must name a file of certificates in PEM/]],
+    [{ GIGACHAT_CA_FILE: path('key.pem') }, [/^GIGACHAT_CA_FILE must name a file of certificates in PEM/]],
+    [{ GIGACHAT_CERT_FILE: path('cert.pem') }, [/^GIGACHAT_KEY_FILE is required beside GIGACHAT_CERT_FILE$/]],
+    [{ GIGACHAT_KEY_FILE: path('key.pem') }, [/^GIGACHAT_CERT_FILE is required beside GIGACHAT_KEY_FILE$/]],
+    [
+      { GIGACHAT_CERT_FILE: path('cert.pem'), GIGACHAT_KEY_FILE: path('other-key.pem') },
+      [/^GIGACHAT_CERT_FILE must name a certificate in PEM, and GIGACHAT_KEY_FILE its key/],
+    ],
+    [
+      { GIGACHAT_CERT_FILE: path('text.pem'), GIGACHAT_KEY_FILE: path('missing') },
+      [/^GIGACHAT_KEY_FILE must name a file that can be read \(ENOENT\)$/],
+    ],
+  ]
+  for (const [environment, expected] of cases) {
+    const faults = faultsOf(environment)
+    assert.equal(faults.length, expected.length, faults.join('\n'))
+    for (const [at, fault] of faults.entries()) {
+      assert.match(fault, expected[at] ?? /nothing/)
+      assert.doesNotMatch(fault, /SECRET|settings-|\.pem|BEGIN/)
+    }
+  }
+})

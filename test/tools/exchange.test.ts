@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isJsonObject, parseJson, type JsonObject } from '../../src/contract/json.ts'
+import { exchangeOf, type AttemptFacts } from '../../src/tools/exchange.ts'
+import { callOrder, CALL, RUN } from './tool-order.ts'
+
+const facts: AttemptFacts = {
+  attempt: 2,
+  resultUrl: 'https://engine.example/r?token=t',
+  leftMs: 1234.9,
+  random: () => 0.5,
+}
+
+function objectIn(text: string): JsonObject {
+  const parsed = parseJson(text)
+  assert.ok(parsed.ok && isJsonObject(parsed.value))
+  return parsed.value
+}
+
+test('the body holds what the contract says, and nothing else', () => {
+  const order = callOrder()
+  assert.deepEqual(JSON.parse(exchangeOf(order, facts).body), {
+    contract_version: '1',
+    run_id: RUN,
+    call_id: CALL,
+    attempt: 2,
+    origin_request_id: 'msg_81',
+    tool: 'getOrders',
+    args: { orderId: '12345' },
+    args_hash: order.argsHash,
+    call_key: order.callKey,
+    operation_key: order.operationKey,
+    meta: { session_id: 'chat_7' },
+    result_url: 'https://engine.example/r?token=t',
+  })
+})
+
+test('the headers are those of the contract beside the tool’s own', () => {
+  const order = callOrder({}, { headers: { Authorization: 'Bearer T', 'X-Shop': '1' } })
+  const { headers } = exchangeOf(order, facts)
+  const { traceparent, ...rest } = headers
+  assert.deepEqual(rest, {
+    Authorization: 'Bearer T',
+    'X-Shop': '1',
+    'Content-Type': 'application/json',
+    Accept: 'application/json',
+    'Accept-Encoding': 'identity',
+    'Idempotency-Key': order.callKey,
+    'X-Deadline-Ms': '1234',
+  })
+  assert.match(traceparent ?? '', /^00-[0-9a-f]{32}-8080808080808080-01$/)
+})
+
+test('X-Engine-Secret is never sent, and X-Deadline-Ms is the engine’s own', () => {
+  const order = callOrder({}, { headers: { 'x-engine-secret': 'S', 'X-ENGINE-SECRET': 'S', 'x-deadline-ms': '1' } })
+  const { headers, body } = exchangeOf(order, facts)
+  const names = Object.keys(headers).map((name) => name.toLowerCase())
+  assert.equal(names.includes('x-engine-secret'), false)
+  assert.deepEqual(names.filter((name) => name === 'x-deadline-ms').length, 1)
+  assert.equal(headers['X-Deadline-Ms'], '1234')
+  assert.equal(body.includes('"S"'), false)
+})
+
+test('all calls of a run are in one trace, each attempt is a span of its own', () => {
+  let state = 0
+  const random = () => (state = (state + 0.37) % 1)
+  const parts = (runId?: string) => {
+    const order = callOrder(runId === undefined ? {} : { runId: runId as typeof RUN })
+    return exchangeOf(order, { ...facts, random }).headers['traceparent']?.split('-') ?? []
+  }
+  const [first, second, other] = [parts(), parts(), parts('run_01JDZZZZZZZZZZZZZZZZZZZZZZ')]
+  assert.equal(first[1], second[1])
+  assert.notEqual(first[2], second[2])
+  assert.notEqual(first[1], other[1])
+})
+
+test('a span id is never all zeros', () => {
+  const { headers } = exchangeOf(callOrder(), { ...facts, random: () => 0 })
+  assert.match(headers['traceparent'] ?? '', /-0000000000000001-01$/)
+})
+
+test('no less than a millisecond is announced', () => {
+  assert.equal(exchangeOf(callOrder(), { ...facts, leftMs: 0.2 }).headers['X-Deadline-Ms'], '1')
+})
+
+test('numbers leave with the digits they came with', () => {
+  const args = objectIn('{"id":12345678901234567890,"price":0.1000000000000000000001}')
+  const { body } = exchangeOf(callOrder({ args, meta: args }), facts)
+  assert.equal(body.split('"id":12345678901234567890,"price":0.1000000000000000000001').length, 3)
+})
+
+test('JS-02: __proto__ and friends leave as data', () => {
+  const text = '{"__proto__":{"x":1},"constructor":{"prototype":{"y":1}},"toString":1}'
+  const { body } = exchangeOf(callOrder({ args: objectIn(text), meta: objectIn(text) }), facts)
+  assert.equal(body.split(text).length, 3)
+})
+
+test('JS-05: of a key that stood twice the last is sent, the one that was checked', () => {
+  const { body } = exchangeOf(callOrder({ args: objectIn('{"amount":10,"amount":9999}') }), facts)
+  assert.ok(body.includes('"args":{"amount":9999}'))
+})
+
+test('JS-03: half an emoji leaves as an escape, so the body is well-formed', () => {
+  const { body } = exchangeOf(callOrder({ args: { text: '\ud83d' } }), facts)
+  assert.ok(body.isWellFormed())
+  assert.ok(body.includes('\\ud83d'))
+})
