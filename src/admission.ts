@@ -34,6 +34,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
     }
     checkTools(request, parts, faults)
     checkCallback(request, parts, faults)
+    checkOutput(request, faults)
     if (faults.list.length > 0) {
       return { kind: 'refused', code: 'invalid_request', faults: faults.list.slice(0, MAX_FAULTS) }
     }
@@ -57,6 +58,16 @@ function checkTools(request: RunRequest, parts: AdmissionParts, faults: Faults):
     for (const { path, message } of schemaFaults(tool.input_schema)) {
       faults.add(`tools[${index}].input_schema${path}`, message)
     }
+  }
+}
+
+function checkOutput({ output }: RunRequest, faults: Faults): void {
+  const blocks = Object.entries(output.blocks).map(
+    ([name, schema]) => [`output.blocks.${name}.schema`, schema] as const,
+  )
+  for (const [place, schema] of [['output.schema', output.schema] as const, ...blocks]) {
+    if (schema === null) continue
+    for (const { path, message } of schemaFaults(schema)) faults.add(`${place}${path}`, message)
   }
 }
 

@@ -10,7 +10,7 @@ import { createEgress } from './egress/open.ts'
 import { instantOf } from './contract/instant.ts'
 import { sayIn } from './i18n/say.ts'
 import { createLogJournal } from './journal/log-journal.ts'
-import { builtIn as table } from './providers/built-in.ts'
+import { providerTable } from './providers/built-in.ts'
 import { gigachatHosts } from './providers/gigachat/own-hosts.ts'
 import { createKeyGate } from './providers/key-gate.ts'
 import type { KeySettings } from './providers/keys.ts'
@@ -22,6 +22,7 @@ import { signTicket } from './runs/run-token.ts'
 import { createRunner } from './runs/runner.ts'
 import { createServer, type EngineServer } from './server/create-server.ts'
 import type { Settings } from './settings.ts'
+import { checkValue } from './tools/arguments.ts'
 import { createLateResults } from './tools/late-results.ts'
 import { createTools } from './tools/tools.ts'
 
@@ -47,6 +48,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
   const say = sayIn(settings.locale)
   const egress = openEgress(settings)
   const keys = keysOf(settings)
+  const table = providerTable(settings.gigachatScope)
   const runs = createMemoryRuns({ ...settings, journal, onAcked: (runId) => outbox.stop(runId) })
   const outbox = createOutbox({
     egress,
@@ -87,6 +89,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
           expiresAt: instantOf(expires_at),
         }),
       say,
+      checkOutput: checkValue,
       journal,
       shutdown: shutdown.signal,
     }),

@@ -2,11 +2,14 @@
  * The only reader of the environment. Everything is checked at start: one clear line per fault, and no value of a secret in
  * any of them. SPEC §12.1 is the table of these; a test compares the two.
  */
+import { readFileSync } from 'node:fs'
+import { type HostTls, pemProblem } from './egress/host-tls.ts'
 import { parseAllowList, type AllowRule } from './egress/policy.ts'
 import { parseProxyUrl } from './egress/proxy.ts'
 import { isTimeZone } from './contract/time-zone.ts'
 import { PROVIDERS, type ProviderName } from './contract/run-request.ts'
 import { locales, type Locale } from './i18n/say.ts'
+import { DEFAULT_AUTH_URL, DEFAULT_SCOPE, type Scope, SCOPES } from './providers/gigachat/token-settings.ts'
 
 export interface Settings {
   /** ENGINE_TOKEN: several for rotation; the first signs, any is accepted. */
@@ -31,6 +34,12 @@ export interface Settings {
   readonly apiKeys: Readonly<Partial<Record<ProviderName, string>>>
   /** <PROVIDER>_BASE_URL: where the operator sends a provider's traffic instead of its own host. */
   readonly baseUrls: Readonly<Partial<Record<ProviderName, string>>>
+  /** GIGACHAT_SCOPE: whose the authorization keys for GigaChat are. */
+  readonly gigachatScope: Scope
+  /** GIGACHAT_AUTH_URL: where they are exchanged for access tokens. */
+  readonly gigachatAuthUrl: string
+  /** What GIGACHAT_CA_FILE, GIGACHAT_CERT_FILE and GIGACHAT_KEY_FILE hold: for GigaChat's hosts and no others. */
+  readonly gigachatTls: Pick<HostTls, 'ca' | 'identity'>
   readonly firstTokenMs: number
   readonly stallMs: number
   readonly keyConcurrency: number
@@ -79,6 +88,11 @@ export const settingNames: readonly string[] = [
   ...KEYED.map((provider) => `PROXY_${variableOf(provider)}`),
   ...KEYED.map((provider) => `${variableOf(provider)}_API_KEY`),
   ...KEYED.map((provider) => `${variableOf(provider)}_BASE_URL`),
+  'GIGACHAT_SCOPE',
+  'GIGACHAT_AUTH_URL',
+  'GIGACHAT_CA_FILE',
+  'GIGACHAT_CERT_FILE',
+  'GIGACHAT_KEY_FILE',
   'FIRST_TOKEN_MS',
   'STALL_MS',
   'KEY_CONCURRENCY',
@@ -121,8 +135,11 @@ export function readSettings(environment: Environment): SettingsOutcome {
     proxyByProvider: perProvider((provider) => reader.proxy(`PROXY_${variableOf(provider)}`)),
     apiKeys: perProvider((provider) => reader.text(`${variableOf(provider)}_API_KEY`)),
     baseUrls: perProvider((provider) => reader.url(`${variableOf(provider)}_BASE_URL`)),
+    gigachatScope: reader.word('GIGACHAT_SCOPE', SCOPES, DEFAULT_SCOPE),
+    gigachatAuthUrl: reader.url('GIGACHAT_AUTH_URL') ?? DEFAULT_AUTH_URL,
+    gigachatTls: gigachatTls(reader),
     firstTokenMs: reader.whole('FIRST_TOKEN_MS', 120_000, 10, 86_400_000),
-    stallMs: reader.whole('STALL_MS', 60_000, 10, 86_400_000),
+    stallMs: reader.whole('STALL_MS', 120_000, 10, 86_400_000),
     keyConcurrency: reader.whole('KEY_CONCURRENCY', 8, 1, 64),
     resultTtlMs: reader.whole('RESULT_TTL_MS', 3_600_000, 0, 604_800_000),
     undeliveredTtlMs: reader.whole('UNDELIVERED_TTL_MS', 86_400_000, 1000, 604_800_000),
@@ -142,6 +159,27 @@ function perProvider(read: (provider: ProviderName) => string | null): Partial<R
     if (value !== null) found[provider] = value
   }
   return found
+}
+
+function gigachatTls(reader: Reader): Settings['gigachatTls'] {
+  const ca = reader.file('GIGACHAT_CA_FILE')
+  const cert = reader.file('GIGACHAT_CERT_FILE')
+  const key = reader.file('GIGACHAT_KEY_FILE')
+  for (const [name, other] of [
+    ['GIGACHAT_CERT_FILE', 'GIGACHAT_KEY_FILE'],
+    ['GIGACHAT_KEY_FILE', 'GIGACHAT_CERT_FILE'],
+  ] as const) {
+    if (reader.text(name) === null && reader.text(other) !== null) reader.fault(name, `is required beside ${other}`)
+  }
+  const tls = { ca, identity: cert === null || key === null ? null : { cert, key } }
+  const problem = pemProblem(tls)
+  if (problem === 'ca') reader.fault('GIGACHAT_CA_FILE', 'must name a file of certificates in PEM, and nothing else')
+  if (problem === 'identity')
+    reader.fault(
+      'GIGACHAT_CERT_FILE',
+      'must name a certificate in PEM, and GIGACHAT_KEY_FILE its key without a password',
+    )
+  return tls
 }
 
 /** Short tokens can be guessed, and everything hangs on them: run tokens are signed with the first. */
@@ -270,6 +308,19 @@ class Reader {
       !text.includes('@')
     if (!plain) this.fault(name, 'must be an http or https address without user, query or fragment')
     return text.replace(/\/+$/, '')
+  }
+
+  /** The text of the file that a variable names. Neither its path nor its text is told. */
+  file(name: string): string | null {
+    const path = this.text(name)
+    if (path === null) return null
+    try {
+      return readFileSync(path, 'utf8')
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+      this.fault(name, `must name a file that can be read (${code})`)
+      return null
+    }
   }
 
   allowlist(name: string): readonly AllowRule[] {

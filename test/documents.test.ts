@@ -12,7 +12,7 @@ import { parseJson, type Json, type JsonObject } from '../src/contract/json.ts'
 import { STOP_REASONS, StoredMessage } from '../src/contract/message.ts'
 import { parseRunRequest } from '../src/contract/parse-run-request.ts'
 import { CALL_STATUSES, LIMITS_REACHED, PendingCall, RunResult, STATUSES, WARNINGS } from '../src/contract/result.ts'
-import { defaults, META_MAX_BYTES, PROVIDERS, RunRequestBody } from '../src/contract/run-request.ts'
+import { defaults, guardDefaults, META_MAX_BYTES, PROVIDERS, RunRequestBody } from '../src/contract/run-request.ts'
 import type { Keywords } from '../src/contract/schema.ts'
 import { streamEvents, type StreamEventName } from '../src/contract/stream-event.ts'
 import { LateResult, ToolAnswer, ToolCallBody } from '../src/contract/tool-exchange.ts'
@@ -21,7 +21,7 @@ import type { Tokens } from '../src/contract/usage.ts'
 import { envelope, headersOf } from '../src/delivery/envelope.ts'
 import { checkHistory } from '../src/engine/history-rules.ts'
 import { localTime } from '../src/engine/message-dates.ts'
-import { guardLimits } from '../src/engine/repeat-guard.ts'
+import { CALLS_PER_STEP } from '../src/engine/repeat-guard.ts'
 import { createLogJournal } from '../src/journal/log-journal.ts'
 import type { Dialect } from '../src/providers/dialect.ts'
 import { profileFor } from '../src/providers/profile.ts'
@@ -95,7 +95,6 @@ function sameList(left: readonly string[], right: readonly string[]): void {
   assert.deepEqual(left.toSorted(), right.toSorted())
 }
 
-const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 const camel = (name: string) => name.toLowerCase().replace(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase())
 
 // --------------------------------------------------------------------------------------------------------- lists
@@ -148,7 +147,9 @@ test('SPEC §8.5 publishes exactly the thresholds of loop protection', () => {
   const documented = rows(section('8.5')).map(([rule, threshold]) => `${rule} ${threshold}`)
   sameList(
     documented,
-    Object.entries(guardLimits).map(([rule, threshold]) => `${snake(rule)} ${threshold}`),
+    [...Object.entries(guardDefaults), ['calls_per_step', CALLS_PER_STEP]].map(
+      ([rule, threshold]) => `${rule} ${threshold}`,
+    ),
   )
 })
 
@@ -212,16 +213,25 @@ test('SPEC §3.6 tells the defaults that hold, and the bounds that are checked',
   const limits: Readonly<Record<string, unknown>> = { ...parsed.request.limits }
   const fields = (RunRequestBody as unknown as Keywords).properties
   const documented = rows(section('3.6'))
+  const guard: Readonly<Record<string, unknown>> = { ...parsed.request.limits.loop_guard }
   for (const [path = '', standard, least, most] of documented) {
     const name = path.split('.').at(-1) ?? ''
     const ofTool = path.startsWith('tools[].')
-    assert.equal(standard, String(ofTool ? defaults.tool_timeout_ms : limits[name]), path)
-    const schema = (ofTool ? fields?.['tools']?.items : fields?.['limits'])?.properties?.[name]
+    const ofGuard = path.startsWith('limits.loop_guard.')
+    assert.equal(standard, String(ofTool ? defaults.tool_timeout_ms : ofGuard ? guard[name] : limits[name]), path)
+    const wireLimits = fields?.['limits']?.properties
+    const guardFields = wireLimits?.['loop_guard']?.properties
+    const schema = ofTool ? fields?.['tools']?.items?.properties?.[name] : (ofGuard ? guardFields : wireLimits)?.[name]
     if (schema?.minimum !== undefined)
       assert.deepEqual([least, most], [String(schema.minimum), String(schema.maximum)], path)
   }
   const named = documented.map(([path = '']) => path)
-  const all = [...Object.keys(limits).map((name) => `limits.${name}`), 'tools[].timeout_ms']
+  const { loop_guard: _guard, ...plain } = limits
+  const all = [
+    ...Object.keys(plain).map((name) => `limits.${name}`),
+    ...Object.keys(guard).map((name) => `limits.loop_guard.${name}`),
+    'tools[].timeout_ms',
+  ]
   sameList(named, all)
   assert.ok(prose('3.4').includes(META_MAX_BYTES.toLocaleString('en-US')))
 })

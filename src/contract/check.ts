@@ -133,14 +133,15 @@ function checkObject(schema: Keywords, value: { readonly [key: string]: Json }, 
   if (keys.length > maxProperties)
     return faults.add(path, `must have at most ${maxProperties} fields; got ${keys.length}`)
   for (const key of required) {
-    if (!Object.hasOwn(value, key)) faults.add(join(path, key), `is required: ${wanted(properties[key] ?? {})}`)
+    if (!Object.hasOwn(value, key)) faults.add(fieldPath(path, key), `is required: ${wanted(properties[key] ?? {})}`)
   }
   for (const key of keys) {
     if (faults.full) return
     const property = Object.hasOwn(properties, key) ? properties[key] : undefined
-    if (property !== undefined) check(property, value[key] as Json, join(path, key), faults)
-    else if (additionalProperties === false) faults.add(join(path, key), 'unknown field')
-    else if (additionalProperties !== true) check(additionalProperties, value[key] as Json, join(path, key), faults)
+    if (property !== undefined) check(property, value[key] as Json, fieldPath(path, key), faults)
+    else if (additionalProperties === false) faults.add(fieldPath(path, key), 'unknown field')
+    else if (additionalProperties !== true)
+      check(additionalProperties, value[key] as Json, fieldPath(path, key), faults)
   }
 }
 
@@ -153,11 +154,11 @@ function checkTagged(schema: Keywords, value: { readonly [key: string]: Json }, 
   if (branch !== undefined) return check(branch, value, path, faults)
   const words = branches.map((candidate) => JSON.stringify(candidate.properties?.[tag]?.const)).join(', ')
   const found = Object.hasOwn(value, tag) ? `; got ${got({}, value[tag] as Json)}` : ' and is missing'
-  faults.add(join(path, tag), `must be one of ${words}${found}`)
+  faults.add(fieldPath(path, tag), `must be one of ${words}${found}`)
 }
 
-/** `a.b`, or `a["odd key"]` where the key is no plain name. Long keys are cut: they are the caller's text. */
-function join(path: string, key: string): string {
+/** The path of a field: `a.b`, or `a["odd key"]` where the key is no plain name. Long keys are cut: they are the caller's text. */
+export function fieldPath(path: string, key: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(key)) return path === '' ? key : `${path}.${key}`
   return `${path}[${JSON.stringify(key.slice(0, 64))}]`
 }

@@ -32,16 +32,16 @@ const native = JSON as unknown as RawJsonApi
 const SUSPECT = /(?:^|[\s:,[])-?(?:\d[\d.]{15}|\d[\d.]*[eE][+-]?\d{3})/
 
 /** Reads a JSON text. Never throws: a text that is not JSON, or nests too deep, is a value that says so. */
-export function parseJson(text: string): ParsedJson {
+export function parseJson(text: string, mostLevels = MAX_JSON_DEPTH): ParsedJson {
   let value: Json
   try {
     value = SUSPECT.test(text) ? native.parse(text, keepDigits) : (JSON.parse(text) as Json)
   } catch (error) {
     return { ok: false, reason: error instanceof RangeError ? 'nested too deep' : sentence(error) }
   }
-  return depthWithin(value, MAX_JSON_DEPTH)
+  return depthWithin(value, mostLevels)
     ? { ok: true, value }
-    : { ok: false, reason: `nested deeper than ${MAX_JSON_DEPTH} levels` }
+    : { ok: false, reason: `nested deeper than ${mostLevels} levels` }
 }
 
 function keepDigits(_key: string, value: Json, context: { source?: string }): Json {

@@ -9,12 +9,17 @@ import type { Json } from './json.ts'
 import type { Warning } from './result.ts'
 import {
   defaults,
+  guardDefaults,
   META_MAX_BYTES,
   RunRequestBody,
   type Callback,
+  type GuardLimits,
   type Limits,
+  type OutputFormat,
   type Params,
+  type PriceTier,
   type Pricing,
+  type Rates,
   type RunRequest,
   type StreamOptions,
   type Target,
@@ -44,7 +49,9 @@ export function parseRunRequest(body: Json, options: ParseOptions): ParsedReques
   const warnings: Warning[] = []
   check(RunRequestBody as unknown as Keywords, body, '', faults)
   // What has no fault has passed the check, which is what makes it this type.
-  const wire = soundCopy(RunRequestBody as unknown as Keywords, body, '', faults) as unknown as RunRequestBody
+  // A list that is full ended the check early: then nothing of the body is known to be right.
+  const judged = faults.full ? {} : body
+  const wire = soundCopy(RunRequestBody as unknown as Keywords, judged, '', faults) as unknown as RunRequestBody
   refuseUnbuilt(wire, faults)
   const timezone = checkMeta(wire.meta ?? {}, faults) ?? options.defaultTimezone
   const { fallbacks, ...first } = wire.llm
@@ -53,10 +60,14 @@ export function parseRunRequest(body: Json, options: ParseOptions): ParsedReques
     origin_request_id: wire.origin_request_id ?? wire.idempotency_key,
     // A whole number, or a raw one where its digits need it.
     history_revision: wire.history_revision ?? null,
-    targets: [target(first), ...(fallbacks ?? []).map(target)],
+    targets: [
+      target(first, 'llm', faults),
+      ...(fallbacks ?? []).map((fallback, index) => target(fallback, `llm.fallbacks[${index}]`, faults)),
+    ],
     system: wire.system ?? '',
     messages: wire.messages,
     tools: tools(wire.tools ?? [], faults, warnings),
+    output: outputFormat(wire.output ?? {}),
     limits: limits(wire.limits ?? {}),
     stream: streamOptions(wire.stream ?? {}),
     callback: wire.callback == null ? null : callback(wire.callback, faults, warnings),
@@ -72,12 +83,7 @@ export function parseRunRequest(body: Json, options: ParseOptions): ParsedReques
 
 /** Options of the contract that this version does not carry out are refused, never silently ignored (SPEC §0). */
 function refuseUnbuilt(wire: RunRequestBody, faults: Faults): void {
-  const unbuilt: [string, boolean][] = [
-    ['output.schema', wire.output?.schema != null],
-    ['output.blocks', Object.keys(wire.output?.blocks ?? {}).length > 0],
-    ['limits.on_cancel', wire.limits?.on_cancel === 'drain'],
-    ['limits.loop_guard', wire.limits?.loop_guard != null],
-  ]
+  const unbuilt: [string, boolean][] = [['limits.on_cancel', wire.limits?.on_cancel === 'drain']]
   for (const [path, used] of unbuilt) {
     if (used) faults.add(path, 'is not built in this version: leave it out or send null')
   }
@@ -102,7 +108,7 @@ function checkMeta(meta: NonNullable<RunRequestBody['meta']>, faults: Faults): s
   return meta.timezone ?? null
 }
 
-function target(wire: Omit<RunRequestBody['llm'], 'fallbacks'>): Target {
+function target(wire: Omit<RunRequestBody['llm'], 'fallbacks'>, path: string, faults: Faults): Target {
   return {
     provider: wire.provider,
     model: wire.model,
@@ -110,9 +116,11 @@ function target(wire: Omit<RunRequestBody['llm'], 'fallbacks'>): Target {
     base_url: wire.base_url ?? null,
     profile: wire.profile ?? null,
     params: params(wire.params ?? {}),
-    pricing: wire.pricing == null ? null : pricing(wire.pricing),
+    pricing: wire.pricing == null ? null : pricing(wire.pricing, `${path}.pricing`, faults),
   }
 }
+
+type WirePricing = NonNullable<RunRequestBody['llm']['pricing']>
 
 function params(wire: NonNullable<RunRequestBody['llm']['params']>): Params {
   return {
@@ -127,13 +135,29 @@ function params(wire: NonNullable<RunRequestBody['llm']['params']>): Params {
   }
 }
 
-function pricing(wire: NonNullable<RunRequestBody['llm']['pricing']>): Pricing {
+function pricing(wire: WirePricing, path: string, faults: Faults): Pricing {
+  const thresholds = new Set<number>()
+  const tiers = (wire.tiers ?? []).map((tier, index): PriceTier => {
+    const { above_input_tokens } = tier
+    const place = `${path}.tiers[${index}].above_input_tokens`
+    // What stands in a wrong one's place is nobody's word.
+    if (!faults.under(place)) {
+      if (thresholds.has(above_input_tokens)) faults.add(place, `stands twice; got ${above_input_tokens}`)
+      thresholds.add(above_input_tokens)
+    }
+    return { above_input_tokens, ...rates(tier) }
+  })
+  return { currency: wire.currency, ...rates(wire), tiers }
+}
+
+function rates({ input, cache_read, cache_write, cache_write_1h, output }: Omit<WirePricing, 'currency'>): Rates {
+  const written = cache_write ?? input
   return {
-    currency: wire.currency,
-    input: wire.input,
-    cache_read: wire.cache_read ?? wire.input,
-    cache_write: wire.cache_write ?? wire.input,
-    output: wire.output,
+    input,
+    cache_read: cache_read ?? input,
+    cache_write: written,
+    cache_write_1h: cache_write_1h ?? written,
+    output,
   }
 }
 
@@ -160,6 +184,11 @@ function tools(wire: NonNullable<RunRequestBody['tools']>, faults: Faults, warni
   })
 }
 
+function outputFormat({ schema, blocks }: NonNullable<RunRequestBody['output']>): OutputFormat {
+  const named = Object.entries(blocks ?? {}).map(([name, block]) => [name, block.schema] as const)
+  return { schema: schema ?? null, blocks: Object.fromEntries(named) }
+}
+
 function limits(wire: NonNullable<RunRequestBody['limits']>): Limits {
   return {
     max_steps: wire.max_steps ?? defaults.max_steps,
@@ -171,6 +200,20 @@ function limits(wire: NonNullable<RunRequestBody['limits']>): Limits {
     tool_result_max_bytes: wire.tool_result_max_bytes ?? defaults.tool_result_max_bytes,
     final_answer: wire.final_answer ?? true,
     approval_ttl_ms: wire.approval_ttl_ms ?? defaults.approval_ttl_ms,
+    loop_guard: guardLimits(wire.loop_guard ?? {}),
+  }
+}
+
+type WireGuard = NonNullable<NonNullable<RunRequestBody['limits']>['loop_guard']>
+
+function guardLimits(wire: WireGuard): GuardLimits {
+  return {
+    same_call: wire.same_call ?? guardDefaults.same_call,
+    same_result: wire.same_result ?? guardDefaults.same_result,
+    refused_steps: wire.refused_steps ?? guardDefaults.refused_steps,
+    empty_steps: wire.empty_steps ?? guardDefaults.empty_steps,
+    invalid_steps: wire.invalid_steps ?? guardDefaults.invalid_steps,
+    cycle_rounds: wire.cycle_rounds ?? guardDefaults.cycle_rounds,
   }
 }
 

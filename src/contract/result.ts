@@ -28,6 +28,7 @@ export const WARNINGS = [
   'loop_protection',
   'write_not_deferred',
   'reasoning_dropped',
+  'format_not_met',
 ] as const
 export type WarningCode = (typeof WARNINGS)[number]
 

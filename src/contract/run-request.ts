@@ -37,15 +37,25 @@ const Params = closed({
 })
 
 const price = () => Type.Number({ minimum: 0 })
+const rates = {
+  input: price(),
+  cache_read: maybe(price()),
+  cache_write: maybe(price()),
+  cache_write_1h: maybe(price()),
+  output: price(),
+}
 const Pricing = closed(
   {
     currency: text(1, 10),
-    input: price(),
-    cache_read: maybe(price()),
-    cache_write: maybe(price()),
-    output: price(),
+    ...rates,
+    tiers: maybe(
+      Type.Array(closed({ above_input_tokens: wholeNumber(1, 1_000_000_000), ...rates }), {
+        maxItems: 8,
+        description: 'the rates of a request with more input tokens than that, cache reads and writes among them',
+      }),
+    ),
   },
-  'per million tokens; cache_read and cache_write default to input',
+  'per million tokens; cache_read and cache_write default to input, cache_write_1h to cache_write',
 )
 
 const target = {
@@ -77,6 +87,15 @@ const Tool = closed({
   repeatable: maybe(Type.Boolean()),
 })
 
+const LoopGuard = closed({
+  same_call: maybe(wholeNumber(1, 1000, 'one call is sent at most so often in a run')),
+  same_result: maybe(wholeNumber(1, 1000, 'a call that gave the same result so often is refused')),
+  refused_steps: maybe(wholeNumber(1, 1000)),
+  empty_steps: maybe(wholeNumber(1, 1000)),
+  invalid_steps: maybe(wholeNumber(1, 1000)),
+  cycle_rounds: maybe(wholeNumber(2, 100)),
+})
+
 const Limits = closed({
   max_steps: maybe(wholeNumber(0, 1000, 'steps that may use tools')),
   max_tool_calls: maybe(wholeNumber(0, 10_000)),
@@ -88,7 +107,7 @@ const Limits = closed({
   final_answer: maybe(Type.Boolean()),
   approval_ttl_ms: maybe(wholeNumber(1000, 31_536_000_000)),
   on_cancel: maybe(oneWordOf(['cut', 'drain'])),
-  loop_guard: maybe(anyObject()),
+  loop_guard: maybe(LoopGuard),
 })
 
 const Stream = closed({
@@ -158,12 +177,25 @@ export interface Params {
 }
 
 /** Per million tokens. Numbers or raw numbers: prices are decimals and are never rounded. */
-export interface Pricing {
-  readonly currency: string
+export interface Rates {
   readonly input: Json
   readonly cache_read: Json
+  /** What is kept for minutes. */
   readonly cache_write: Json
+  /** What is kept for an hour or longer. Absent: the same. */
+  readonly cache_write_1h?: Json
   readonly output: Json
+}
+
+export interface Pricing extends Rates {
+  readonly currency: string
+  /** In any order. Absent: none. */
+  readonly tiers?: readonly PriceTier[]
+}
+
+/** The rates of a request whose input, cache reads and writes among them, is above so many tokens. */
+export interface PriceTier extends Rates {
+  readonly above_input_tokens: number
 }
 
 export interface Tool {
@@ -189,6 +221,25 @@ export interface Limits {
   readonly tool_result_max_bytes: number
   readonly final_answer: boolean
   readonly approval_ttl_ms: number
+  readonly loop_guard: GuardLimits
+}
+
+/** Thresholds of loop protection; SPEC §8.5. */
+export interface GuardLimits {
+  readonly same_call: number
+  readonly same_result: number
+  readonly refused_steps: number
+  readonly empty_steps: number
+  readonly invalid_steps: number
+  readonly cycle_rounds: number
+}
+
+/** What the final answer must look like; SPEC §13. */
+export interface OutputFormat {
+  /** Of the whole answer; null: any text. */
+  readonly schema: JsonObject | null
+  /** Of every fenced block with this name. */
+  readonly blocks: Readonly<Record<string, JsonObject>>
 }
 
 export interface StreamOptions {
@@ -213,6 +264,7 @@ export interface RunRequest {
   readonly system: string
   readonly messages: readonly StoredMessage[]
   readonly tools: readonly Tool[]
+  readonly output: OutputFormat
   readonly limits: Limits
   readonly stream: StreamOptions
   readonly callback: Callback | null
@@ -233,6 +285,16 @@ export const defaults = {
   approval_ttl_ms: 7 * 24 * 3600 * 1000,
   tool_timeout_ms: 30_000,
 } as const
+
+/** SPEC §8.5: what `limits.loop_guard` sets apart from. */
+export const guardDefaults: GuardLimits = {
+  same_call: 8,
+  same_result: 2,
+  refused_steps: 2,
+  empty_steps: 2,
+  invalid_steps: 3,
+  cycle_rounds: 2,
+}
 
 /** The size of `meta` as JSON, UTF-8 bytes. */
 export const META_MAX_BYTES = 16_384

@@ -2,7 +2,7 @@
  * The part of a faulty body whose form is right, so that one wrong field hides no fault of another: what is wrong is left out
  * where it may be, and stands replaced by the plainest right value where it may not. It is judged further and never run.
  */
-import type { Faults } from './check.ts'
+import { fieldPath, type Faults } from './check.ts'
 import { isJsonObject, type Json } from './json.ts'
 import type { Keywords } from './schema.ts'
 
@@ -14,9 +14,10 @@ export function soundCopy(schema: Keywords, value: Json | undefined, path: strin
   }
   if (!isJsonObject(value)) return value
   const branch = branchOf(schema, value)
+  const others = typeof branch.additionalProperties === 'object' ? branch.additionalProperties : {}
   const kept = Object.entries(value).flatMap(([key, item]): [string, Json][] => {
-    const place = path === '' ? key : `${path}.${key}`
-    const property = branch.properties?.[key] ?? {}
+    const place = fieldPath(path, key)
+    const property = branch.properties?.[key] ?? others
     if (faults.at(place) && branch.required?.includes(key) !== true) return []
     return [[key, soundCopy(property, item, place, faults)]]
   })

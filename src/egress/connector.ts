@@ -11,6 +11,7 @@ import { isIP, type LookupFunction, Socket } from 'node:net'
 import { buildConnector } from 'undici'
 import { ConnectFailure, connectFailure, type Phase, refused } from './faults.ts'
 import { mayReach } from './host.ts'
+import type { SecureContexts } from './host-tls.ts'
 import type { Proxy } from './proxy.ts'
 import { openTunnel } from './tunnel.ts'
 
@@ -29,6 +30,8 @@ export interface ConnectorOptions {
   readonly timeoutMs: number
   /** Every connection is tunnelled through it when there is one. */
   readonly proxy: Proxy | null
+  /** Hosts with a TLS context of their own. Default: none. */
+  readonly secureContexts?: SecureContexts
   /** An unconnected socket. Default: `new Socket()`. */
   readonly newSocket?: () => Socket
 }
@@ -55,7 +58,15 @@ interface Attempt {
 export function createConnector(options: ConnectorOptions): Connector {
   const { lookup, devInsecure, timeoutMs, proxy, newSocket = () => new Socket() } = options
   // NODE_TLS_REJECT_UNAUTHORIZED must not switch the name check off; the time limit is the attempt's own.
-  const upgrade = buildConnector({ allowH2: false, timeout: 0, rejectUnauthorized: true })
+  const upgrades = { allowH2: false, timeout: 0, rejectUnauthorized: true }
+  const upgrade = buildConnector(upgrades)
+  // Each with sessions of its own, so that none is resumed that another authority vouched for.
+  const ownUpgrades = new Map(
+    [...(options.secureContexts ?? [])].map(([host, secureContext]) => [
+      host,
+      buildConnector({ ...upgrades, secureContext }),
+    ]),
+  )
   const attempts = new Set<Socket>()
 
   async function establish(attempt: Attempt, target: buildConnector.Options): Promise<Socket> {
@@ -75,7 +86,7 @@ export function createConnector(options: ConnectorOptions): Connector {
     }
     if (target.protocol !== 'https:') return socket
     attempt.phase = 'tls'
-    return secure(upgrade, target, socket)
+    return secure(ownUpgrades.get(`${host}:${port}`) ?? upgrade, target, socket)
   }
 
   function connect(target: buildConnector.Options, callback: buildConnector.Callback): Socket {

@@ -10,6 +10,7 @@ import { createDispatcher, type Dispatcher } from './dispatcher.ts'
 import type { Egress, EgressAnswer, EgressRequest, Fault } from './egress.ts'
 import { abortedFault, ConnectFailure, exchangeFault } from './faults.ts'
 import { headerProblem, incomingHeaders, outgoingHeaders } from './headers.ts'
+import { type HostTls, type SecureContexts, secureContexts } from './host-tls.ts'
 import { type EgressRules, judgeUrl } from './policy.ts'
 import { parseProxyUrl } from './proxy.ts'
 
@@ -21,6 +22,11 @@ export interface EgressOptions extends EgressRules {
     /** PROXY_<PROVIDER>, by the provider's name as in `EgressRequest.provider`; goes before `all`. */
     readonly byProvider: Readonly<Record<string, string>>
   }
+  /**
+   * By the provider's name as in `EgressRequest.provider`, for purpose `provider` only: a tool that names the same host meets
+   * neither the authority nor the client certificate. Checked by `pemProblem` before. Default: none.
+   */
+  readonly tls?: Readonly<Record<string, HostTls>>
   /** Default: `dns.lookup`. */
   readonly lookup?: Lookup
   /** From resolving the name to the end of the TLS handshake. Default 10,000. */
@@ -73,29 +79,44 @@ interface Routes {
   close(): Promise<void>
 }
 
-/** One pool for direct calls and one a distinct proxy, all there from the start. */
+/** The pools of providers without TLS of their own, which all other calls share, and those of each provider with it. */
 function openRoutes(options: EgressOptions): Routes {
+  const { proxies, tls = {} } = options
+  const common = openPools(options, new Map())
+  const own = new Map(Object.entries(tls).map(([name, hosts]) => [name, openPools(options, secureContexts(hosts))]))
+
+  return {
+    pick({ purpose, provider }) {
+      if (purpose !== 'provider') return common.direct
+      const { direct, proxied } = (provider === undefined ? undefined : own.get(provider)) ?? common
+      const named = provider !== undefined && Object.hasOwn(proxies.byProvider, provider)
+      const url = (named ? proxies.byProvider[provider] : undefined) ?? proxies.all
+      return url === null ? direct : (proxied.get(url) ?? null)
+    },
+    async close() {
+      const all = [common, ...own.values()].flatMap(({ direct, proxied }) => [direct, ...proxied.values()])
+      await Promise.all(all.filter((dispatcher) => dispatcher !== null).map((dispatcher) => dispatcher.close()))
+    },
+  }
+}
+
+interface Pools {
+  readonly direct: Dispatcher
+  /** By the proxy's URL; null: it does not parse. */
+  readonly proxied: ReadonlyMap<string, Dispatcher | null>
+}
+
+/** One pool for direct calls and one a distinct proxy, all there from the start. */
+function openPools(options: EgressOptions, contexts: SecureContexts): Pools {
   const { proxies, devInsecure, lookup = dns.lookup, connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS } = options
-  const direct = createDispatcher({ lookup, devInsecure, timeoutMs, proxy: null })
+  const connect = { lookup, devInsecure, timeoutMs, secureContexts: contexts }
   const proxied = new Map<string, Dispatcher | null>()
   for (const url of [...(proxies.all === null ? [] : [proxies.all]), ...Object.values(proxies.byProvider)]) {
     if (proxied.has(url)) continue
     const parsed = parseProxyUrl(url)
-    proxied.set(url, parsed.ok ? createDispatcher({ lookup, devInsecure, timeoutMs, proxy: parsed.proxy }) : null)
+    proxied.set(url, parsed.ok ? createDispatcher({ ...connect, proxy: parsed.proxy }) : null)
   }
-
-  return {
-    pick({ purpose, provider }) {
-      if (purpose !== 'provider') return direct
-      const own = provider !== undefined && Object.hasOwn(proxies.byProvider, provider)
-      const url = (own ? proxies.byProvider[provider] : undefined) ?? proxies.all
-      return url === null ? direct : (proxied.get(url) ?? null)
-    },
-    async close() {
-      const all = [direct, ...proxied.values()].filter((dispatcher) => dispatcher !== null)
-      await Promise.all(all.map((dispatcher) => dispatcher.close()))
-    },
-  }
+  return { direct: createDispatcher({ ...connect, proxy: null }), proxied }
 }
 
 async function exchange(agent: Agent, call: EgressRequest, url: URL): Promise<EgressAnswer> {

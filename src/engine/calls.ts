@@ -12,7 +12,7 @@ import { callErrors } from './notes.ts'
 import { callsSent, lastCallAt } from './plan.ts'
 import type { CallOrder, CallOutcome, EnginePorts, ModelCall } from './ports.ts'
 import type { Batch, BatchCall, Decision, RunRecord } from './record.ts'
-import { guardLimits, identity, refusal, type Seen } from './repeat-guard.ts'
+import { CALLS_PER_STEP, identity, refusal, type Seen } from './repeat-guard.ts'
 
 /** SPEC §5.4: so many calls of one step are under way at once. */
 const SIDE_BY_SIDE = 8
@@ -66,7 +66,7 @@ function decide(
   seen: Map<string, number>,
   check: CheckArgs,
 ): Decision {
-  if (index >= guardLimits.callsPerStep) return { kind: 'refused', error: callErrors.too_many }
+  if (index >= CALLS_PER_STEP) return { kind: 'refused', error: callErrors.too_many }
   const tool = toolNamed(record, call.tool)
   if (tool === undefined) {
     const declared = record.request.tools.map(({ name }) => name)
@@ -77,7 +77,7 @@ function decide(
   const faults = check(tool, call.args)
   if (faults.length > 0) return { kind: 'invalid', error: callErrors.mismatch(faults) }
   const key = identity(tool.name, hash)
-  const refused = refusal(record.guard, key, tool.repeatable)
+  const refused = refusal(record.guard, record.request.limits.loop_guard, key, tool.repeatable)
   if (refused !== null) return { kind: 'refused', error: callErrors[refused] }
   const first = seen.get(key)
   if (first === undefined) {

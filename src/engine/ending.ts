@@ -7,7 +7,7 @@ import { textOf, type StopReason } from '../contract/message.ts'
 import type { LimitReached, RunResult, Status } from '../contract/result.ts'
 import type { SentenceKey } from '../contract/sentence.ts'
 import type { Usage } from '../contract/usage.ts'
-import type { FinalReason } from './plan.ts'
+import { limitBehind, type FinalReason } from './plan.ts'
 import type { Interruption } from './ports.ts'
 import type { RunRecord } from './record.ts'
 
@@ -22,14 +22,9 @@ export interface Ending {
 
 const PLAIN = { limit: null, error: null } as const
 
-/** The limit behind a step without tools, or null where none was behind it. */
-function limitOf(final: FinalReason | null): LimitReached | null {
-  return final === 'loop_protection' || final === 'empty_answer' ? null : final
-}
-
 /** The model answered in words. Behind a limit the same answer ends `stopped_limit`. */
 export function answered(final: FinalReason | null, stop: StopReason, text: string): Ending {
-  const limit = limitOf(final)
+  const limit = limitBehind(final)
   return { ...PLAIN, status: limit === null ? 'completed' : 'stopped_limit', limit, stop, text, source: 'model' }
 }
 
@@ -39,7 +34,7 @@ export function unanswered(
   stop: StopReason | null,
   say: (key: SentenceKey) => string,
 ): Ending {
-  const limit = limitOf(final)
+  const limit = limitBehind(final)
   const key = limit !== null ? 'limit_no_answer' : stop === 'refusal' ? 'refused' : 'no_answer'
   return {
     ...PLAIN,
@@ -123,7 +118,7 @@ export function resultOf(
     answer_source: ending.source,
     stop_reason: ending.stop,
     limit_reached: ending.limit,
-    output: null,
+    output: record.output,
     messages: record.messages,
     pending: record.pending,
     tool_calls: record.toolCalls,

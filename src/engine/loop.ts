@@ -4,6 +4,7 @@
  * It opens no socket, reads no clock and keeps nothing but its record. Every way for a run to end is a `return` below, so
  * this page is the whole list. What is decided stands in plan.ts, verdict.ts, calls.ts and repeat-guard.ts, without effects.
  */
+import type { StopReason } from '../contract/message.ts'
 import { openBatch, runBatch, settle } from './calls.ts'
 import {
   answered,
@@ -16,7 +17,8 @@ import {
   type Ending,
 } from './ending.ts'
 import { notes } from './notes.ts'
-import { planStep, type FinalReason } from './plan.ts'
+import { judgeFormat, MOST_REPAIRS } from './format-gate.ts'
+import { lastCallAt, limitBehind, planStep, type FinalReason } from './plan.ts'
 import type { EnginePorts, Interruption, ModelMessage, ModelPart } from './ports.ts'
 import type { RunRecord } from './record.ts'
 import { next, verdict as guardVerdict } from './repeat-guard.ts'
@@ -44,7 +46,9 @@ async function loop(record: RunRecord, ports: EnginePorts, signal: AbortSignal):
     if (plan.kind === 'end') return unanswered(plan.limit, null, ports.say)
     beginStep(record, ports, plan.final)
     const tap = tapOf(record, ports)
-    const answer = await ports.model(askOf(record, prompt, plan), tap, signal)
+    const ask = askOf(record, prompt, plan)
+    record.repair = null
+    const answer = await ports.model(ask, tap, signal)
 
     switch (answer.kind) {
       case 'interrupted': {
@@ -60,7 +64,7 @@ async function loop(record: RunRecord, ports: EnginePorts, signal: AbortSignal):
           code: answer.failure.code,
           detail: answer.failure.detail,
         })
-        const limit = plan.final === 'loop_protection' || plan.final === 'empty_answer' ? null : plan.final
+        const limit = limitBehind(plan.final)
         return limit === null
           ? failed(answer.failure.code, answer.shown)
           : failedBehindLimit(limit, answer.shown, ports.say)
@@ -96,9 +100,18 @@ async function takeAnswer(
   const said = { stop: message.stop, target: message.target, provider_data: message.provider_data, callIds: [] }
   record.target = message.target
   switch (verdict.kind) {
-    case 'answered':
+    case 'answered': {
+      const formed = judgeFormat(verdict.text, record.request.output, ports.checkOutput)
+      if (!formed.ok && mayRepair(record, verdict.stop, ports)) {
+        tap.reset('repair')
+        openRepair(record, final, verdict.text, formed.faults)
+        return null
+      }
+      if (formed.ok) record.output = formed.value
+      else record.warnings.push({ code: 'format_not_met', message: formed.faults.join(' '), path: null })
       keepSaid(record, prompt, { ...said, parts: verdict.parts, stop: verdict.stop }, ports.now())
       return answered(final, verdict.stop, verdict.text)
+    }
     case 'refused':
       return unanswered(final, 'refusal', ports.say)
     case 'paused':
@@ -129,6 +142,16 @@ async function takeAnswer(
   }
 }
 
+/** A refusal would only come again, and time for a repair must be left. */
+function mayRepair(record: RunRecord, stop: StopReason, ports: EnginePorts): boolean {
+  return stop !== 'refusal' && record.repairs < MOST_REPAIRS && ports.now() < lastCallAt(record)
+}
+
+function openRepair(record: RunRecord, final: FinalReason | null, draft: string, faults: readonly string[]): void {
+  record.repairs += 1
+  record.repair = { final: final === 'repair' ? null : final, draft, note: notes.format(faults) }
+}
+
 /** Cut inside a call for the second time: the text beside it stands, if there is one. */
 function endCut(
   record: RunRecord,
@@ -150,11 +173,10 @@ async function callTools(record: RunRecord, prompt: Prompt, ports: EnginePorts, 
   record.batch = null
   keepSettled(record, prompt, settled, ports)
   for (const { outcome, call } of settled) if (outcome?.kind === 'not_deferred') closeTool(record, ports, call.tool)
-  record.guard = next(
-    record.guard,
-    settled.map(({ seen }) => seen),
-  )
-  const loop = guardVerdict(record.guard)
+  const { loop_guard } = record.request.limits
+  const seen = settled.map((one) => one.seen)
+  record.guard = next(record.guard, loop_guard, seen)
+  const loop = guardVerdict(record.guard, loop_guard)
   if (loop === null || record.forced !== null) return
   record.forced = 'loop_protection'
   ports.journal({ event: 'repeat', run_id: record.runId, step: record.steps, reason: loop })
@@ -181,9 +203,8 @@ function beginStep(record: RunRecord, ports: EnginePorts, final: FinalReason | n
   record.steps += 1
   if (final === null) record.toolSteps += 1
   record.note = null
-  if (final !== null && final !== 'loop_protection' && final !== 'empty_answer') {
-    ports.journal({ event: 'limit', run_id: record.runId, step: record.steps, limit: final })
-  }
+  const limit = limitBehind(final)
+  if (limit !== null) ports.journal({ event: 'limit', run_id: record.runId, step: record.steps, limit })
   ports.emit({ event: 'step', data: { step: record.steps, final: final !== null } })
 }
 

@@ -3,7 +3,7 @@
  * errors stand in a tool message's `error`. English on purpose: models follow it best, and users never see it.
  */
 import type { LimitReached } from '../contract/result.ts'
-import { guardLimits } from './repeat-guard.ts'
+import { CALLS_PER_STEP } from './repeat-guard.ts'
 
 export const notes = {
   limit: (limit: LimitReached) =>
@@ -13,6 +13,8 @@ export const notes = {
   empty_answer: 'Your last answer was empty. Answer the user now, in text.',
   cut_call:
     'Your last answer was cut by its length limit inside a tool call, so nothing was called. Call the tool again with shorter arguments, or answer in text.',
+  format: (faults: readonly string[]) =>
+    `Your last answer does not have the form that is asked for. ${faults.join(' ')} Give the whole answer again, in the right form.`,
   now: (time: string) => `The current time is ${time}.`,
 } as const
 
@@ -31,8 +33,8 @@ export const callErrors = {
     `The arguments do not fit the tool's schema; nothing was executed. ${faults.join(' ')}`,
   same_result:
     'This same call was made before and its earlier result stands; it was not sent again. Use the result you have.',
-  same_call: `This same call was made ${guardLimits.sameCall} times in this run; it was not sent again. Use the results you have.`,
-  too_many: `At most ${guardLimits.callsPerStep} tool calls are made in one step; this one was not sent.`,
+  same_call: 'This same call was made too often in this run; it was not sent again. Use the results you have.',
+  too_many: `At most ${CALLS_PER_STEP} tool calls are made in one step; this one was not sent.`,
   closed_tool: 'This tool cannot be called any more in this run; nothing was executed.',
   same_write: 'The same write was already asked for in this step; this one was not sent.',
   not_deferred:

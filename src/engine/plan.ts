@@ -8,7 +8,12 @@ import { notes } from './notes.ts'
 import type { RunRecord } from './record.ts'
 
 /** Why a step goes without tools. */
-export type FinalReason = LimitReached | 'loop_protection' | 'empty_answer'
+export type FinalReason = LimitReached | 'loop_protection' | 'empty_answer' | 'repair'
+
+/** The limit behind a step without tools; null where none is behind it. */
+export function limitBehind(final: FinalReason | null): LimitReached | null {
+  return final === 'loop_protection' || final === 'empty_answer' || final === 'repair' ? null : final
+}
 
 export type Plan =
   /** Ask the model; `final` says why it may not use tools, null that it may. */
@@ -17,6 +22,8 @@ export type Plan =
   | { readonly kind: 'end'; readonly limit: LimitReached }
 
 export function planStep(record: RunRecord, now: number): Plan {
+  // A repair stands where the answer it mends stood: it reaches no limit of its own.
+  if (record.repair !== null) return { kind: 'ask', final: record.repair.final ?? 'repair', note: record.repair.note }
   const limit = limitReached(record, now)
   if (limit !== null && !record.request.limits.final_answer) return { kind: 'end', limit }
   const final = limit ?? record.forced
@@ -25,8 +32,10 @@ export function planStep(record: RunRecord, now: number): Plan {
 
 function noteOf(record: RunRecord, final: FinalReason | null): string | null {
   if (final === null) return record.note
-  const why = final === 'loop_protection' || final === 'empty_answer' ? notes[final] : notes.limit(final)
-  return record.note === null ? why : `${record.note}\n${why}`
+  const limit = limitBehind(final)
+  const why = limit === null ? (record.forced === null ? null : notes[record.forced]) : notes.limit(limit)
+  const lines = [record.note, why].filter((line) => line !== null)
+  return lines.length === 0 ? null : lines.join('\n')
 }
 
 /** The time kept for the final answer: min(20 s, a quarter of timeout_ms); nothing where no final answer is wanted. */

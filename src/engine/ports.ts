@@ -32,6 +32,8 @@ export interface Ask {
   /** Always the whole list, so that a cached prefix holds; `toolChoice` says whether they may be used. */
   readonly tools: readonly Tool[]
   readonly toolChoice: 'auto' | 'none'
+  /** The final answer must be JSON that fits this; asked natively where a provider can. null on a step that may use tools. */
+  readonly outputSchema: JsonObject | null
   /** Stands at the very end of the request of this step only; never stored. */
   readonly note: string | null
   /** A stable name of the conversation for providers that route caches by one; null without a session. */
@@ -171,6 +173,8 @@ export interface EnginePorts {
   journal(entry: JournalEntry): void
   /** Signs a pending call (SPEC §5.5). */
   ticket(call: Omit<PendingCall, 'ticket' | 'operation_id'> & { readonly run_id: RunId }): string
+  /** What is wrong with a value of the final answer, each fault one sentence; empty: nothing. Bounded in time. */
+  readonly checkOutput: (schema: JsonObject, value: Json) => readonly string[]
   /** A fixed sentence for the end user, in ENGINE_LOCALE. */
   readonly say: (key: SentenceKey) => string
 }
@@ -179,9 +183,16 @@ export interface EnginePorts {
 export interface KeyGate {
   /**
    * Waits for a place. Resolves to null when the signal aborts first. `onQueued` is called once if there is a wait.
-   * `key` is a hash, never the key itself; `session` makes the queue fair between conversations.
+   * `key` is a hash, never the key itself; `session` makes the queue fair between conversations. `most`: the provider takes no
+   * more at once for one key; absent: not known.
    */
-  acquire(key: string, session: string, signal: AbortSignal, onQueued: () => void): Promise<KeySlot | null>
+  acquire(
+    key: string,
+    session: string,
+    signal: AbortSignal,
+    onQueued: () => void,
+    most?: number,
+  ): Promise<KeySlot | null>
 }
 
 export interface KeySlot {

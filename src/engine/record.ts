@@ -4,11 +4,12 @@
  */
 import { instantText } from '../contract/instant.ts'
 import type { CallId, RunId } from '../contract/ids.ts'
-import type { JsonObject } from '../contract/json.ts'
+import type { Json, JsonObject } from '../contract/json.ts'
 import type { NewMessage } from '../contract/message.ts'
 import type { PendingCall, ToolCallRecord, Warning } from '../contract/result.ts'
 import type { RunRequest } from '../contract/run-request.ts'
 import type { Attempt } from '../contract/usage.ts'
+import type { FinalReason } from './plan.ts'
 import type { CallOutcome } from './ports.ts'
 import { OPEN_GUARD, type GuardState } from './repeat-guard.ts'
 
@@ -42,8 +43,22 @@ export interface RunRecord {
   askedAgainEmpty: boolean
   /** A call cut by length was asked again. */
   askedAgainCut: boolean
+  /** An answer whose form was wrong and that is being asked again; null otherwise. */
+  repair: Repair | null
+  /** How often an answer was asked again for its form. */
+  repairs: number
+  /** The answer as `output.schema` wanted it; null without one. */
+  output: Json
   /** The note of the next step, beside what its plan says. */
   note: string | null
+}
+
+export interface Repair {
+  /** What kept the mended step from tools; null: nothing did. */
+  readonly final: FinalReason | null
+  /** The answer as it was given. The model is shown it once more, and nobody stores it. */
+  readonly draft: string
+  readonly note: string
 }
 
 /** What one step asked of its tools, in call order, and what has come of it so far. */
@@ -91,6 +106,9 @@ export function openRecord(runId: RunId, request: RunRequest, warnings: readonly
     forced: null,
     askedAgainEmpty: false,
     askedAgainCut: false,
+    repair: null,
+    repairs: 0,
+    output: null,
     note: null,
   }
 }

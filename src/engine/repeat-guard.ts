@@ -4,24 +4,10 @@
  *
  * "In a row" counts steps, so that a model which made one mistake in three parallel calls gets one chance to mend it.
  */
+import type { GuardLimits } from '../contract/run-request.ts'
 
-/** SPEC §8.5 publishes these. */
-export const guardLimits = {
-  /** The same call is sent at most so often in a run, even while its result keeps changing. */
-  sameCall: 8,
-  /** Once a call has given the same result so often, it is refused. */
-  sameResult: 2,
-  /** So many steps in a row with refused calls and nothing sent end the use of tools. */
-  refusedSteps: 2,
-  /** So many steps in a row in which a tool had nothing but empty results. */
-  emptySteps: 2,
-  /** So many steps in a row with invalid calls and nothing sent. */
-  invalidSteps: 3,
-  /** A cycle of two or three different calls that came so often with unchanged results. */
-  cycleRounds: 2,
-  /** Calls of one step beyond this are refused. */
-  callsPerStep: 32,
-} as const
+/** Calls of one step beyond this are refused. SPEC §8.5. */
+export const CALLS_PER_STEP = 32
 
 export interface GuardState {
   /** By call identity: tool and canonical arguments. */
@@ -56,15 +42,20 @@ export function identity(tool: string, argsHash: string): string {
 }
 
 /** Why this call must not be sent, or null. */
-export function refusal(state: GuardState, call: string, repeatable: boolean): 'same_result' | 'same_call' | null {
+export function refusal(
+  state: GuardState,
+  limits: GuardLimits,
+  call: string,
+  repeatable: boolean,
+): 'same_result' | 'same_call' | null {
   const known = Object.hasOwn(state.calls, call) ? state.calls[call] : undefined
   if (known === undefined || repeatable) return null
-  if (known.same >= guardLimits.sameResult) return 'same_result'
-  return known.sent >= guardLimits.sameCall ? 'same_call' : null
+  if (known.same >= limits.same_result) return 'same_result'
+  return known.sent >= limits.same_call ? 'same_call' : null
 }
 
 /** The state after a step's calls, in call order. */
-export function next(state: GuardState, seen: readonly Seen[]): GuardState {
+export function next(state: GuardState, limits: GuardLimits, seen: readonly Seen[]): GuardState {
   const sent = seen.filter((one) => one.kind === 'sent')
   const refused = sent.length === 0 && seen.some((one) => one.kind === 'refused')
   const invalid = sent.length === 0 && seen.some((one) => one.kind === 'invalid')
@@ -74,9 +65,7 @@ export function next(state: GuardState, seen: readonly Seen[]): GuardState {
     refusedSteps: refused ? state.refusedSteps + 1 : 0,
     invalidSteps: invalid ? state.invalidSteps + 1 : 0,
     emptySteps: countEmpty(state.emptySteps, counted),
-    recent: [...state.recent, ...counted.map(({ call, result }) => ({ call, result }))].slice(
-      -3 * guardLimits.cycleRounds,
-    ),
+    recent: [...state.recent, ...counted.map(({ call, result }) => ({ call, result }))].slice(-3 * limits.cycle_rounds),
   }
 }
 
@@ -102,17 +91,20 @@ function countEmpty(steps: GuardState['emptySteps'], sent: readonly Sent[]): Gua
 }
 
 /** Why the next step must go without tools, or null. */
-export function verdict(state: GuardState): 'refusals' | 'invalid_calls' | 'empty_results' | 'cycle' | null {
-  if (state.refusedSteps >= guardLimits.refusedSteps) return 'refusals'
-  if (state.invalidSteps >= guardLimits.invalidSteps) return 'invalid_calls'
-  if (Object.values(state.emptySteps).some((steps) => steps >= guardLimits.emptySteps)) return 'empty_results'
-  return [2, 3].some((length) => cycles(state.recent, length)) ? 'cycle' : null
+export function verdict(
+  state: GuardState,
+  limits: GuardLimits,
+): 'refusals' | 'invalid_calls' | 'empty_results' | 'cycle' | null {
+  if (state.refusedSteps >= limits.refused_steps) return 'refusals'
+  if (state.invalidSteps >= limits.invalid_steps) return 'invalid_calls'
+  if (Object.values(state.emptySteps).some((steps) => steps >= limits.empty_steps)) return 'empty_results'
+  return [2, 3].some((length) => cycles(state.recent, length, limits.cycle_rounds)) ? 'cycle' : null
 }
 
-/** True when the newest calls are `cycleRounds` rounds of the same `length` different calls with the same results. */
-function cycles(recent: GuardState['recent'], length: number): boolean {
-  const window = recent.slice(-length * guardLimits.cycleRounds)
-  if (window.length < length * guardLimits.cycleRounds) return false
+/** True when the newest calls are `rounds` rounds of the same `length` different calls with the same results. */
+function cycles(recent: GuardState['recent'], length: number, rounds: number): boolean {
+  const window = recent.slice(-length * rounds)
+  if (window.length < length * rounds) return false
   if (new Set(window.slice(0, length).map((one) => one.call)).size !== length) return false
   return window.every((one, index) => {
     const first = window[index % length]

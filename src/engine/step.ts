@@ -39,14 +39,19 @@ export function askOf(record: RunRecord, prompt: Prompt, plan: Extract<Plan, { k
     targets: record.request.targets,
     firstTarget: record.target,
     system: prompt.system,
-    messages: prompt.messages,
+    messages: record.repair === null ? prompt.messages : [...prompt.messages, draftMessage(record.repair.draft)],
     tools: record.request.tools,
     toolChoice: plan.final === null ? 'auto' : 'none',
+    outputSchema: plan.final !== null || record.request.tools.length === 0 ? record.request.output.schema : null,
     note: lines.length === 0 ? null : lines.join('\n'),
     cacheKey: prompt.cacheKey,
     deadlineAt: record.deadlineAt,
     giveUpAt: plan.final === null ? lastCallAt(record) : record.deadlineAt,
   }
+}
+
+function draftMessage(text: string): StoredMessage {
+  return { role: 'assistant', content: [{ type: 'text', text }] }
 }
 
 /** What the stream has been shown of the running step. */

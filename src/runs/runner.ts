@@ -22,6 +22,7 @@ export interface RunnerParts {
   readonly outbox: CallbackOutbox
   readonly ticket: EnginePorts['ticket']
   readonly say: EnginePorts['say']
+  readonly checkOutput: EnginePorts['checkOutput']
   readonly journal: EnginePorts['journal']
   /** Aborts when the process must stop now; what is still running ends as `engine_shutdown`. */
   readonly shutdown: AbortSignal
@@ -72,6 +73,7 @@ function portsOf(lease: RunLease, record: RunRecord, parts: RunnerParts): Engine
     journal: parts.journal,
     ticket: parts.ticket,
     say: parts.say,
+    checkOutput: parts.checkOutput,
   }
 }
 

@@ -4,7 +4,7 @@
  * A schema is prepared on the first call of its tool and let go with the run that brought it: nothing outlives the schema,
  * and one tenant's schema never meets another's.
  */
-import { rounded, type JsonObject } from '../contract/json.ts'
+import { rounded, type Json, type JsonObject } from '../contract/json.ts'
 import type { Tool } from '../contract/run-request.ts'
 import { judge } from './check-arguments.ts'
 import { boundedSchema, type BoundedSchema } from './schema-bounds.ts'
@@ -16,17 +16,21 @@ const prepared = new WeakMap<JsonObject, BoundedSchema>()
  * Takes bounded time whatever the schema and the arguments are.
  */
 export function checkArguments(tool: Tool, args: JsonObject): readonly string[] {
-  const schema = prepare(tool.input_schema)
-  if (!schema.ok)
-    return ["The tool's own description of its arguments is broken, so it cannot be called: do not call it again."]
-  const judgement = judge(schema.root, rounded(args))
+  return checkValue(tool.input_schema, args)
+}
+
+/** The same for any value and any schema that passed `schemaFaults`. */
+export function checkValue(declared: JsonObject, value: Json): readonly string[] {
+  const schema = prepare(declared)
+  if (!schema.ok) return ['Its schema itself is broken, so nothing fits it: do not try again.']
+  const judgement = judge(schema.root, rounded(value))
   switch (judgement.kind) {
     case 'fits':
       return []
     case 'faults':
       return judgement.sentences
     case 'too_costly':
-      return ['The arguments are too large or too deep to be checked: send fewer or shorter values.']
+      return ['The value is too large or too deep to be checked: send fewer or shorter values.']
   }
 }
 

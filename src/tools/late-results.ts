@@ -18,7 +18,7 @@ import type { ToolAnswer } from '../contract/tool-exchange.ts'
 export type LateAnswer = Extract<ToolAnswer, { readonly status: 'ok' | 'error' }>
 
 /** `unknown`: no such call, or it ended so long ago that it is forgotten. */
-export type Recorded = 'recorded' | 'already_recorded' | 'closed' | 'unknown'
+type Recorded = 'recorded' | 'already_recorded' | 'closed' | 'unknown'
 
 export interface LateResults {
   /**

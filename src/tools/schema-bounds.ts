@@ -13,7 +13,7 @@ import { inPlace, type SchemaNode } from './schema-node.ts'
 /** SPEC §5.3: size as JSON, UTF-8 bytes. */
 export const MAX_SCHEMA_BYTES = 65_536
 /** Schemas that one value is judged by, references followed and counted each time. */
-export const MAX_EXPANSION = 10_000
+const MAX_EXPANSION = 10_000
 
 /** A schema that keeps to the bounds, ready for use; or every fault, with a JSON Pointer within the schema as its path. */
 export type BoundedSchema =
@@ -44,32 +44,37 @@ function fault(path: string, message: string): BoundedSchema {
   return { ok: false, faults: [{ path, message }] }
 }
 
-/** Follows what judges the same value: a circle there has no end, and a tree of references doubles at every level. */
+/**
+ * Follows what judges the same value: a circle there has no end, and a tree of references doubles at every level. Without
+ * recursion, since a chain of references may be as long as the schema has schemas.
+ */
 function expansionFault(root: SchemaNode): BoundedSchema | null {
-  const sizes = new Map<SchemaNode, number | 'open'>()
-  let found: BoundedSchema | null = null
-
-  const size = (node: SchemaNode): number => {
-    const known = sizes.get(node)
-    if (known === 'open') {
-      found ??= fault(node.path, 'leads back to itself without entering a property or an item: it would never end')
-      return 0
+  const sizes = new Map<SchemaNode, number>()
+  for (const start of reachable(root)) {
+    const path = [start]
+    const onPath = new Set<SchemaNode>()
+    for (let node = path.at(-1); node !== undefined; node = path.at(-1)) {
+      const schemas = inPlace(node)
+      if (sizes.has(node)) path.pop()
+      else if (onPath.has(node)) {
+        const size = schemas.reduce((total, schema) => total + (sizes.get(schema) ?? 0), 1)
+        if (size > MAX_EXPANSION) return fault(node.path, tooWide(size))
+        sizes.set(node, size)
+      } else {
+        onPath.add(node)
+        const unsized = schemas.filter((schema) => !sizes.has(schema))
+        if (unsized.some((schema) => onPath.has(schema))) return fault(node.path, ENDLESS)
+        path.push(...unsized)
+      }
     }
-    if (known !== undefined) return known
-    sizes.set(node, 'open')
-    const sum = inPlace(node).reduce((total, child) => total + size(child), 1)
-    if (sum > MAX_EXPANSION) {
-      found ??= fault(node.path, `must not unfold into more than ${MAX_EXPANSION} schemas for one value; got ${sum}`)
-    }
-    sizes.set(node, sum)
-    return sum
-  }
-
-  for (const node of reachable(root)) {
-    size(node)
-    if (found !== null) return found
   }
   return null
+}
+
+const ENDLESS = 'leads back to itself without entering a property or an item: it would never end'
+
+function tooWide(size: number): string {
+  return `must not unfold into more than ${MAX_EXPANSION} schemas for one value; got ${size}`
 }
 
 function reachable(root: SchemaNode): Set<SchemaNode> {

@@ -12,7 +12,7 @@ export const TYPE_NAMES = ['string', 'number', 'integer', 'boolean', 'object', '
 export type TypeName = (typeof TYPE_NAMES)[number]
 
 /** Keywords whose value is a number, checked against a number. */
-export type Bounds = { -readonly [K in NumberKeyword | CountKeyword]?: number }
+type Bounds = { -readonly [K in NumberKeyword | CountKeyword]?: number }
 export type NumberKeyword = 'minimum' | 'maximum' | 'exclusiveMinimum' | 'exclusiveMaximum' | 'multipleOf'
 export type CountKeyword =
   | 'minLength'

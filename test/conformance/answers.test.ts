@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import net from 'node:net'
 import { test } from 'node:test'
 import type { ErrorBody } from '../../src/contract/errors.ts'
+import type { JsonObject } from '../../src/contract/json.ts'
 import type { RunResult } from '../../src/contract/result.ts'
 import { ENGINE_TOKEN } from '../fakes/engine-process.ts'
 import { says, silent, startProvider } from '../fakes/provider-server.ts'
@@ -192,11 +193,26 @@ test('§2.3 400: every fault of a request is told at once, from all its parts', 
   assert.equal(answer.json<ErrorBody>().error.run_id, undefined)
 })
 
-test('§2.3 400: at most fifty faults are told', async () => {
+test('§2.3 400: at most fifty faults are told, and what stands behind them is still only a wrong request', async () => {
   const client = await engine.client()
   const messages = Array.from({ length: 80 }, () => ({ role: 'user', content: 5, created_at: 'never' }))
-  const { details } = errorOf(await client.post(runBody({ messages })), 400, 'invalid_request')
-  assert.equal(details?.length, 50)
+  const behind: readonly JsonObject[] = [
+    {},
+    { tools: 5 },
+    { tools: [null, 'x', { headers: { 'X-A': 1 }, url: 7, input_schema: 'x' }] },
+    { callback: { url: 1, headers: { 'X-A': {} } } },
+    { limits: 'x', output: 7, stream: [], system: {} },
+    { meta: 'm', wait: 5 },
+  ]
+  for (const parts of behind) {
+    const { details } = errorOf(await client.post({ ...runBody({ messages }), ...parts }), 400, 'invalid_request')
+    assert.equal(details?.length, 50)
+  }
+  const llm = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`unknown${n}`, 1]))
+  for (const rest of [{ provider: 7 }, { provider: 'scripted', params: 5, fallbacks: 'x' }, { fallbacks: [null] }]) {
+    const { details } = errorOf(await client.post(runBody({ llm: { ...llm, ...rest } })), 400, 'invalid_request')
+    assert.equal(details?.length, 50)
+  }
 })
 
 test('§2.2 401: no token, a wrong one, or another scheme; each accepted token opens the same runs', async () => {

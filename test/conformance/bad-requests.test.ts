@@ -4,7 +4,9 @@
  * the case says otherwise.
  */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import type { Json, JsonObject } from '../../src/contract/json.ts'
 import { AT, errorOf, runBody, user } from './engine-client.ts'
 import { sharedEngine } from './shared-engine.ts'
@@ -61,8 +63,8 @@ type Edits = Readonly<Record<string, Json | typeof ABSENT>>
 type Case = readonly [what: string, edits: Edits, paths?: readonly string[]]
 
 /** Sets what stands at a path such as `messages[0].content`. The empty path is the whole body. */
-function edited(edits: Edits): Json {
-  let body: Json = goodBody()
+function edited(edits: Edits, from: JsonObject = goodBody()): Json {
+  let body: Json = from
   for (const [path, value] of Object.entries(edits)) {
     const keys = path.split(/[.[\]]+/).filter((key) => key !== '')
     const last = keys.pop()
@@ -318,6 +320,11 @@ const cases: readonly Case[] = [
   ['headers a list', { 'tools[0].headers': [] }],
   ['a header value that is a number', { 'tools[0].headers.X-Shop': 1 }],
   [
+    'a header of an odd name with a number',
+    { 'tools[0].headers': { 'x-a.b': 5, [`x-${long(70)}`]: 6 } },
+    ['tools[0].headers["x-a.b"]', `tools[0].headers["x-${long(62)}"]`],
+  ],
+  [
     'TH-10: a header value outside Latin-1',
     { 'tools[0].headers': { Authorization: 'Bearer ключ' } },
     ['tools[0].headers["Authorization"]'],
@@ -346,8 +353,9 @@ const cases: readonly Case[] = [
   ['repeatable a text', { 'tools[0].repeatable': 'yes' }],
   ['a field of a tool that does not exist', { 'tools[0].parameters': {} }],
 
-  ['§0.2 output.schema is not built', { 'output.schema': { type: 'object' } }],
-  ['§0.2 output.blocks is not built', { 'output.blocks': { chart: { schema: {} } } }],
+  ['output.schema a text', { 'output.schema': 'object' }],
+  ['output.blocks a list', { 'output.blocks': [] }],
+  ['a block without a schema', { 'output.blocks': { chart: {} } }, ['output.blocks.chart.schema']],
   ['a field of output that does not exist', { 'output.format': 'json' }],
   ['limits a list', { limits: [] }],
   ['max_steps below nothing', { 'limits.max_steps': -1 }],
@@ -366,7 +374,7 @@ const cases: readonly Case[] = [
   ['approval_ttl_ms too short', { 'limits.approval_ttl_ms': 999 }],
   ['an unknown word for on_cancel', { 'limits.on_cancel': 'keep' }],
   ['§0.2 on_cancel drain is not built', { 'limits.on_cancel': 'drain' }],
-  ['§0.2 loop_guard is not built', { 'limits.loop_guard': {} }],
+  ['loop_guard a list', { 'limits.loop_guard': [] }],
   ['a limit that does not exist', { 'limits.max_turns': 5 }],
   ['stream a text', { stream: 'all' }],
   ['stream.tool_names a text', { 'stream.tool_names': 'yes' }],
@@ -494,6 +502,41 @@ test('ID-03 after all these refusals the key is not burnt, the session is free, 
   // The right request above, the open one, and this one.
   assert.equal(begun.length, 3)
   assert.ok(!process.lines.some(({ event }) => event === 'tool_called' || event === 'callback_attempt'))
+})
+
+/** Every place of a body, deepest last: `messages`, `messages[0]`, `messages[0].content` … */
+function placesOf(value: Json, path = ''): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  const entries = Object.entries(value as JsonObject)
+  return entries.flatMap(([key, item]) => {
+    const place = Array.isArray(value) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`
+    return [place, ...placesOf(item, place)]
+  })
+}
+
+const UNKNOWN: JsonObject = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`unknown ${n}`, n]))
+const ODD_VALUES: readonly Json[] = [
+  ...([null, true, 0, -1, 1.5, 1e300, '', 'x', 'a\u0000b', '\ud800', [], [null], [[]], ['x'], {}] as Json[]),
+  ...([{ a: 1 }, { 'x-a.b': 5 }, { '': { '': null } }, { type: 'text' }, { $ref: '#' }, { constructor: 1 }] as Json[]),
+  UNKNOWN,
+]
+
+test('§2.3 whatever stands in whatever place, the answer is 202 or a 400 with its paths, and never a bug', async () => {
+  const client = await engine.client()
+  const quick = { ...goodBody(), llm: { provider: 'scripted', model: 'x', params: {}, fallbacks: [] }, callback: null }
+  const edit = fc.record({ place: fc.constantFrom(...placesOf(quick)), value: fc.constantFrom(ABSENT, ...ODD_VALUES) })
+  const property = fc.asyncProperty(fc.array(edit, { minLength: 1, maxLength: 3 }), async (edits) => {
+    // Deepest first, so that no edit falls into what another has put there.
+    const ordered = edits.toSorted((left, right) => right.place.length - left.place.length)
+    const fresh = { ...quick, idempotency_key: randomUUID(), meta: { timezone: 'UTC' } }
+    const places = ordered.filter(({ place }) => !/^(idempotency_key|wait|meta)/.test(place))
+    const body = edited(Object.fromEntries(places.map(({ place, value }) => [place, value])), structuredClone(fresh))
+    const answer = await client.post(JSON.stringify(body))
+    if (answer.status === 202) return
+    const { details = [] } = errorOf(answer, 400, 'invalid_request')
+    assert.ok(details.length > 0 && details.length <= 50, answer.text)
+  })
+  await fc.assert(property, { numRuns: 600 })
 })
 
 test('the engine of this file ended in peace', () => engine.finish())

@@ -76,11 +76,51 @@ test('digits of big numbers survive in meta, history and prices', () => {
   assert.equal(JSON.stringify(request.targets[0].pricing?.cache_read), '0.12345678901234567891')
 })
 
+test('prices that are not given are those they are a kind of, in every tier', () => {
+  const pricing = {
+    currency: 'USD',
+    input: 3,
+    output: 15,
+    tiers: [
+      { above_input_tokens: 200_000, input: 6, cache_write: 7.5, output: 22.5 },
+      { above_input_tokens: 1, input: 1, cache_read: 0.5, cache_write: 2, cache_write_1h: 4, output: 5 },
+    ],
+  }
+  const { request, faults } = parse({ llm: { provider: 'scripted', model: 'm', pricing } })
+  assert.deepEqual(faults.list, [])
+  assert.deepEqual(request.targets[0].pricing, {
+    currency: 'USD',
+    input: 3,
+    cache_read: 3,
+    cache_write: 3,
+    cache_write_1h: 3,
+    output: 15,
+    tiers: [
+      { above_input_tokens: 200_000, input: 6, cache_read: 6, cache_write: 7.5, cache_write_1h: 7.5, output: 22.5 },
+      { above_input_tokens: 1, input: 1, cache_read: 0.5, cache_write: 2, cache_write_1h: 4, output: 5 },
+    ],
+  })
+})
+
+test('two tiers of one threshold are a fault, and a wrong threshold is none but its own', () => {
+  const tier = (above_input_tokens: Json): Json => ({ above_input_tokens, input: 1, output: 1 })
+  const pathsOf = (...tiers: Json[]) => {
+    const pricing = { currency: 'USD', input: 1, output: 1, tiers }
+    const target = { provider: 'scripted', model: 'm' }
+    return parse({ llm: { ...target, fallbacks: [{ ...target, pricing }] } }).faults.list.map(({ path }) => path)
+  }
+  assert.deepEqual(pathsOf(tier(5), tier(6), tier(5)), ['llm.fallbacks[0].pricing.tiers[2].above_input_tokens'])
+  assert.deepEqual(pathsOf(tier(0), tier('x'), tier(1)), [
+    'llm.fallbacks[0].pricing.tiers[0].above_input_tokens',
+    'llm.fallbacks[0].pricing.tiers[1].above_input_tokens',
+  ])
+})
+
 test('an option that is not built is a fault, never ignored', () => {
-  const { faults } = parse({ output: { schema: { type: 'object' } }, limits: { on_cancel: 'drain', loop_guard: {} } })
+  const { faults } = parse({ limits: { on_cancel: 'drain' } })
   assert.deepEqual(
     faults.list.map(({ path }) => path),
-    ['output.schema', 'limits.on_cancel', 'limits.loop_guard'],
+    ['limits.on_cancel'],
   )
 })
 

@@ -87,6 +87,7 @@ export interface Setting {
   readonly model: readonly (StepAnswer | Play)[]
   readonly tools?: PlayTool
   readonly checkArgs?: EnginePorts['tools']['checkArgs']
+  readonly checkOutput?: EnginePorts['checkOutput']
   readonly now?: () => number
   readonly stop?: AbortController
 }
@@ -125,6 +126,7 @@ export async function play(setting: Setting): Promise<Played> {
     journal: (entry) => journal.push(entry),
     ticket: () => 'ticket',
     say,
+    checkOutput: setting.checkOutput ?? (() => []),
   }
   const ending = await runLoop(record, ports, (setting.stop ?? new AbortController()).signal)
   const usage: Usage = { ...NO_TOKENS, cost: null, currency: null, complete: true, attempts: record.attempts }

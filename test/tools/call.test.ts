@@ -306,6 +306,16 @@ test('a cancel between attempts: what the last attempt said stands', async (t) =
   }
 })
 
+test('SD-03: a call cut off between attempts leaves no timer', async (t) => {
+  const called = call(t, scriptedEgress(unavailable))
+  const cleared = t.mock.method(globalThis, 'clearTimeout')
+  await tick(t, 100)
+  called.stop.abort('cancelled')
+  await called.outcome
+  // The pause and the call's deadline.
+  assert.equal(cleared.mock.callCount(), 2)
+})
+
 test('a write tool that does not defer is not tried again', async (t) => {
   for (const answer of [json({ status: 'ok', result: 1 }), json({ status: 'accepted' })]) {
     const called = call(t, scriptedEgress(answer), { tool: { effect: 'write' } })

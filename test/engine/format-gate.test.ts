@@ -1,0 +1,140 @@
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import { judgeFormat, type CheckOutput } from '../../src/engine/format-gate.ts'
+import { answer, call, calls, ok, play, streamed, text } from '../fakes/engine.ts'
+import { tool } from '../fakes/run-request.ts'
+
+/** Fits where the value has `ok: true`. */
+const check: CheckOutput = (_schema, value) =>
+  typeof value === 'object' && value !== null && 'ok' in value && value.ok === true ? [] : ['ok must be true.']
+
+const whole = { schema: { type: 'object' }, blocks: {} }
+const chart = { schema: null, blocks: { chart: { type: 'object' } } }
+
+test('an answer that is JSON of the right form passes, fenced or not, and its value is kept', () => {
+  for (const text of ['{"ok":true}', ' \n{"ok":true}\n', '```json\n{"ok":true}\n```', '```\n{"ok":true}```']) {
+    assert.deepEqual(judgeFormat(text, whole, check), { ok: true, value: { ok: true } })
+  }
+})
+
+test('digits of the parsed value survive', () => {
+  const formed = judgeFormat('{"ok":true,"n":12345678901234567890}', whole, check)
+  assert.equal(JSON.stringify(formed), '{"ok":true,"value":{"ok":true,"n":12345678901234567890}}')
+})
+
+test('words around the JSON, half JSON and a wrong value are faults that can be acted on', () => {
+  for (const text of ['Here: {"ok":true}', '{"ok":tr', '']) {
+    const formed = judgeFormat(text, whole, check)
+    assert.ok(!formed.ok && formed.faults[0]?.startsWith('The answer must be one JSON value and nothing else'))
+  }
+  assert.deepEqual(judgeFormat('{"ok":false}', whole, check), { ok: false, faults: ['ok must be true.'] })
+})
+
+test('every named block is judged, others are not looked at', () => {
+  const good = 'Look:\n```chart\n{"ok":true}\n```\nand\n```python\nprint(1)\n```'
+  assert.deepEqual(judgeFormat(good, chart, check), { ok: true, value: null })
+  const bad = `${good}\n\`\`\`chart\n{"ok":false}\n\`\`\``
+  const formed = judgeFormat(bad, chart, check)
+  assert.ok(!formed.ok)
+  assert.match(formed.faults[0] ?? '', /block ```chart in line 9 .* ok must be true\./)
+})
+
+test('a longer fence holds shorter ones, and a block that is never closed is judged by what it holds', () => {
+  assert.deepEqual(judgeFormat('````md\n```chart\nno JSON\n```\n````', chart, check), { ok: true, value: null })
+  assert.equal(judgeFormat('```chart\n{"ok":true}', chart, check).ok, true)
+  assert.equal(judgeFormat('```chart\n{"ok":', chart, check).ok, false)
+})
+
+test('a block named __proto__ or constructor is not taken for one that was asked for', () => {
+  assert.equal(judgeFormat('```__proto__\nx\n```\n```constructor\nx\n```', chart, check).ok, true)
+})
+
+const output = { schema: { type: 'object' } }
+
+test('a miss is asked again with a reset, the draft and the faults; only the mended answer is stored', async () => {
+  const played = await play({
+    request: { output, tools: [tool('getOrders')] },
+    model: [streamed('I think it is fine.'), text('{"ok":true}')],
+    checkOutput: check,
+  })
+  assert.equal(played.result.status, 'completed')
+  assert.deepEqual(played.result.output, { ok: true })
+  assert.equal(played.result.messages.length, 1)
+  assert.deepEqual(played.result.warnings, [])
+  const [, repair] = played.asks
+  assert.equal(repair?.toolChoice, 'none')
+  assert.deepEqual(
+    repair?.messages.map(({ role }) => role),
+    ['user', 'assistant'],
+  )
+  assert.match(repair?.note ?? '', /one JSON value and nothing else/)
+  assert.deepEqual(
+    played.events.map(({ event }) => event),
+    ['step', 'delta', 'reset', 'step'],
+  )
+  assert.deepEqual(
+    played.asks.map(({ outputSchema }) => outputSchema),
+    [null, output.schema],
+  )
+})
+
+test('after two repairs the run completes with format_not_met, the last text and no output', async () => {
+  const played = await play({
+    request: { output },
+    model: [text('one'), text('two'), text('three')],
+    checkOutput: check,
+  })
+  assert.equal(played.result.status, 'completed')
+  assert.equal(played.result.text, 'three')
+  assert.equal(played.result.output, null)
+  assert.deepEqual(
+    played.result.warnings.map(({ code }) => code),
+    ['format_not_met'],
+  )
+})
+
+test('a repair reaches no limit: an answer on the last allowed step stays completed', async () => {
+  const played = await play({
+    request: { output, tools: [tool('getOrders')], limits: { max_steps: 2 } },
+    model: [calls(call('getOrders')), text('no JSON'), text('{"ok":true}')],
+    tools: () => ok(1),
+    checkOutput: check,
+  })
+  assert.equal(played.result.status, 'completed')
+  assert.equal(played.result.steps, 3)
+})
+
+test('a repair behind a limit stays stopped_limit', async () => {
+  const played = await play({
+    request: { output, limits: { max_steps: 0 } },
+    model: [text('no JSON'), text('{"ok":true}')],
+    checkOutput: check,
+  })
+  assert.equal(played.result.status, 'stopped_limit')
+  assert.deepEqual(played.result.output, { ok: true })
+})
+
+test('a refusal is not asked again', async () => {
+  const played = await play({
+    request: { output },
+    model: [answer([{ type: 'text', text: 'No.' }], 'refusal')],
+    checkOutput: check,
+  })
+  assert.deepEqual(
+    played.result.warnings.map(({ code }) => code),
+    ['format_not_met'],
+  )
+})
+
+test('loop_guard sets the thresholds of one run', async () => {
+  const same = calls(call('getOrders', { id: 1 }))
+  const played = await play({
+    request: { tools: [tool('getOrders')], limits: { loop_guard: { same_result: 4, cycle_rounds: 5 } } },
+    model: [same, same, same, same, same, text('Done.')],
+    tools: () => ok('same'),
+  })
+  assert.deepEqual(
+    played.result.tool_calls.map(({ status }) => status),
+    ['ok', 'ok', 'ok', 'ok', 'refused'],
+  )
+})
