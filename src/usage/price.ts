@@ -6,7 +6,7 @@
 import type { Decimal as LightDecimal } from 'decimal.js-light'
 import decimals from 'decimal.js-light'
 import { exactNumber, isRawNumber, type Json, type RawNumber } from '../contract/json.ts'
-import type { Pricing } from '../contract/run-request.ts'
+import type { Pricing, Rates } from '../contract/run-request.ts'
 import type { Tokens } from '../contract/usage.ts'
 
 /**
@@ -27,14 +27,18 @@ const AMOUNT = /^-?\d{1,200}(?:\.\d{1,200})?(?:[eE][+-]?\d{1,3})?$/
 /**
  * The cost of one attempt in the currency of `pricing`. Every token is priced once: reasoning is part of the output, cache
  * reads and writes are not part of the input. null without pricing, or where a price is no usable number.
+ * @param cacheWriteLong of the cache writes, those kept for an hour or longer, which have a price of their own
  */
-export function price(tokens: Tokens, pricing: Pricing | null): number | RawNumber | null {
+export function price(tokens: Tokens, pricing: Pricing | null, cacheWriteLong = 0): number | RawNumber | null {
   if (pricing === null) return null
+  const rates = ratesFor(tokens, pricing)
+  const long = Math.min(cacheWriteLong, tokens.cache_write_tokens)
   const kinds: readonly (readonly [number, Json])[] = [
-    [tokens.input_tokens, pricing.input],
-    [tokens.cache_read_tokens, pricing.cache_read],
-    [tokens.cache_write_tokens, pricing.cache_write],
-    [tokens.output_tokens, pricing.output],
+    [tokens.input_tokens, rates.input],
+    [tokens.cache_read_tokens, rates.cache_read],
+    [tokens.cache_write_tokens - long, rates.cache_write],
+    [long, rates.cache_write_1h ?? rates.cache_write],
+    [tokens.output_tokens, rates.output],
   ]
   let sum = new Decimal(0)
   for (const [count, rate] of kinds) {
@@ -43,6 +47,22 @@ export function price(tokens: Tokens, pricing: Pricing | null): number | RawNumb
     sum = sum.plus(decimal.times(count))
   }
   return exactNumber(sum.dividedBy(PER).toString())
+}
+
+/**
+ * One request has one set of rates for all its tokens: those of the highest tier that its whole input is above, else the ones
+ * outside any tier. A request of exactly `above_input_tokens` is not above.
+ */
+function ratesFor(tokens: Tokens, pricing: Pricing): Rates {
+  const input = tokens.input_tokens + tokens.cache_read_tokens + tokens.cache_write_tokens
+  let rates: Rates = pricing
+  let highest = -1
+  for (const tier of pricing.tiers ?? []) {
+    if (input <= tier.above_input_tokens || tier.above_input_tokens <= highest) continue
+    rates = tier
+    highest = tier.above_input_tokens
+  }
+  return rates
 }
 
 /** The exact sum of amounts; null where one of them is no usable number. The sum of nothing is 0. */

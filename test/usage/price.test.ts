@@ -38,6 +38,50 @@ test('AC-05: no float dust', () => {
   assert.equal(JSON.stringify(sumOf(Array.from({ length: 1000 }, () => 0.000001))), '0.001')
 })
 
+test('AC-05: the tier is chosen by the whole input of one request, and holds for all its tokens', () => {
+  const tiered: Pricing = {
+    ...pricing,
+    cache_write_1h: 6,
+    tiers: [
+      {
+        above_input_tokens: 1_000_000,
+        input: 12,
+        cache_read: 1.2,
+        cache_write: 15,
+        cache_write_1h: 24,
+        output: 45,
+      },
+      {
+        above_input_tokens: 200_000,
+        input: 6,
+        cache_read: 0.6,
+        cache_write: 7.5,
+        cache_write_1h: 12,
+        output: 22.5,
+      },
+    ],
+  }
+  // 150,000 of the input were read from a cache, 1,000 were written to one, 400 of these for an hour.
+  const cost = (input: number) => {
+    const tokens = { ...NO_TOKENS, cache_read_tokens: 150_000, cache_write_tokens: 1000, output_tokens: 100 }
+    return price({ ...tokens, input_tokens: input - 151_000 }, tiered, 400)
+  }
+  assert.equal(cost(199_999), 0.198147) // 48,999 x 3 + 150,000 x 0.3 + 600 x 3.75 + 400 x 6 + 100 x 15
+  assert.equal(cost(200_000), 0.19815) // exactly the threshold is not above it
+  assert.equal(cost(200_001), 0.395556) // everything of the request at the rates of the tier
+  assert.equal(cost(1_000_000), 5.19555)
+  assert.equal(cost(1_000_001), 10.391112)
+})
+
+test('AC-05: a cache write that is kept longer has its own price, or that of the others', () => {
+  const tokens = { ...NO_TOKENS, cache_write_tokens: 1_000_000 }
+  assert.equal(price(tokens, { ...pricing, cache_write_1h: 6 }, 1_000_000), 6)
+  assert.equal(price(tokens, { ...pricing, cache_write_1h: 6 }), 3.75)
+  assert.equal(price(tokens, pricing, 1_000_000), 3.75)
+  // More than there are of both kinds cannot be: no token is priced twice, and none below nothing.
+  assert.equal(price(tokens, { ...pricing, cache_write_1h: 6 }, 5_000_000), 6)
+})
+
 test('digits that a double cannot hold leave as they are', () => {
   const input = read('0.12345678901234567891')
   const cost = price({ ...NO_TOKENS, input_tokens: 1_000_001 }, { ...pricing, input })

@@ -1,0 +1,210 @@
+/**
+ * Reads an answer of the Messages API: an event stream, or one JSON document. It never throws; what cannot be read is a fault
+ * in the reading. `message_stop` is the only end mark: nothing else makes a stream a whole answer.
+ *
+ * Dispatch is on the `type` inside an event, not on its `event:` name, which some servers leave out. Unknown events, blocks
+ * and deltas are passed over: the API adds some without a new version.
+ */
+import { parseJson, type Json, type JsonObject } from '../../contract/json.ts'
+import type { ModelPart } from '../../engine/ports.ts'
+import { MAX_CALLS } from '../arguments.ts'
+import type { DialectCall, ProviderFault, Reader, Reading, Sink } from '../dialect.ts'
+import { providerErrorIn } from '../provider-error.ts'
+import { malformed, streamFault } from '../provider-fault.ts'
+import { isObject, list, parseEvent, text, type WireObject } from '../wire-value.ts'
+import { IGNORED, openBlock, type Block } from './blocks.ts'
+import { anthropicStop } from './stop-reason.ts'
+import { anthropicUsage, overlaid } from './usage.ts'
+
+export class AnthropicReader implements Reader {
+  progress: Reader['progress'] = 'open'
+  started = false
+  outputLength = 0
+
+  readonly #sink: Sink
+  readonly #family: string
+  /** In the order in which they were opened. */
+  readonly #blocks = new Map<unknown, Block>()
+  #calls = 0
+  #id: string | null = null
+  #stop: string | null = null
+  #usage: JsonObject | null = null
+  /** The output count is final, not the placeholder of `message_start`. */
+  #outputTold = false
+  #complete = false
+  #fault: ProviderFault | null = null
+
+  constructor(sink: Sink, { profile }: DialectCall) {
+    this.#sink = sink
+    this.#family = profile.family
+  }
+
+  event(name: string | undefined, data: string): void {
+    if (this.progress === 'closed' || data === '') return
+    const event = parseEvent(data)
+    if (event === undefined) this.#fail(malformed('one event of the stream is not JSON'))
+    else if (isObject(event)) this.#event(event, name, data)
+  }
+
+  document(body: Json): void {
+    if (this.progress === 'closed') return
+    const error = providerErrorIn(body)
+    if (error !== null) return this.#fail(streamFault(error))
+    if (!isObject(body) || !Array.isArray(body['content'])) {
+      return this.#fail(malformed('a JSON body that is neither a message nor an error'))
+    }
+    this.#message(body)
+    this.#close()
+  }
+
+  #event(event: WireObject, name: string | undefined, data: string): void {
+    switch (event['type']) {
+      case 'content_block_delta':
+        return this.#delta(event)
+      case 'content_block_start':
+        return this.#start(event['index'], event['content_block'], data)
+      case 'content_block_stop':
+        return this.#blocks.get(event['index'])?.stop()
+      case 'message_start':
+        return this.#messageStart(event, data)
+      case 'message_delta':
+        return this.#messageDelta(event)
+      case 'message_stop':
+        return this.#close()
+      default: {
+        // Compatible servers also write errors in the shape of other APIs, without a type.
+        const error = providerErrorIn(event)
+        if (error !== null) this.#fail(streamFault(error))
+        else if (name === 'error') this.#fail(malformed('an error event that says nothing'))
+      }
+    }
+  }
+
+  #messageStart(event: WireObject, data: string): void {
+    const message = event['message']
+    if (!isObject(message)) return
+    const id = text(message['id'])
+    if (this.#id !== null) {
+      if (id !== this.#id) this.#fail(malformed('a second message begins inside the first'))
+      return
+    }
+    // A message that is whole already (programmatic tool calling) holds arguments, whose digits are kept.
+    this.#message(list(message['content']).length === 0 ? message : lossless(data, 'message', message))
+  }
+
+  /** The head of a message and whatever stands in it already. */
+  #message(message: WireObject): void {
+    this.#id = text(message['id'])
+    const usage = message['usage']
+    if (isObject(usage)) this.#usage = usage as JsonObject
+    this.#stop = text(message['stop_reason']) || null
+    this.#outputTold = this.#stop !== null
+    for (const [index, block] of list(message['content']).entries()) {
+      if (!isObject(block)) continue
+      this.#open(index, block)
+      this.#blocks.get(index)?.stop()
+    }
+  }
+
+  #start(index: unknown, block: unknown, data: string): void {
+    if (!isObject(block)) return
+    const { input } = block
+    const whole = isObject(input) && Object.keys(input).length > 0
+    this.#open(index, whole ? lossless(data, 'content_block', block) : block)
+  }
+
+  #open(index: unknown, wire: WireObject): void {
+    if (wire['type'] === 'tool_use') this.#calls += 1
+    const block = this.#calls > MAX_CALLS ? IGNORED : openBlock(wire, this.#sink)
+    this.#blocks.set(index, block)
+    if (wire['type'] !== 'text' && wire['type'] !== 'thinking') this.started = true
+    // A block may be opened with content in it.
+    this.#count(block.delta(wire))
+  }
+
+  #delta({ index, delta }: WireObject): void {
+    if (!isObject(delta)) return
+    const block = this.#blocks.get(index) ?? this.#unopened(index, delta)
+    if (block !== undefined) this.#count(block.delta(delta))
+  }
+
+  /** Text whose block was never opened is still text. A call without its start has no name, and is none. */
+  #unopened(index: unknown, delta: WireObject): Block | undefined {
+    const type = delta['type'] === 'text_delta' ? 'text' : delta['type'] === 'thinking_delta' ? 'thinking' : null
+    if (type === null) return undefined
+    const block = openBlock({ type }, this.#sink)
+    this.#blocks.set(index, block)
+    return block
+  }
+
+  #count(units: number): void {
+    if (units === 0) return
+    this.outputLength += units
+    this.started = true
+  }
+
+  #messageDelta({ delta, usage }: WireObject): void {
+    if (isObject(delta)) this.#stop = text(delta['stop_reason']) || this.#stop
+    if (!isObject(usage)) return
+    this.#usage = overlaid(this.#usage, usage as JsonObject)
+    if (usage['output_tokens'] !== undefined && usage['output_tokens'] !== null) this.#outputTold = true
+  }
+
+  #close(): void {
+    this.#complete = true
+    this.progress = 'closed'
+  }
+
+  #fail(fault: ProviderFault): void {
+    this.#fault = fault
+    this.progress = 'closed'
+  }
+
+  end(): Reading {
+    this.progress = 'closed'
+    const parts = this.#parts()
+    const hasText = parts.some((part) => part.type === 'text')
+    if (this.#complete && this.#stop === 'model_context_window_exceeded' && !hasText) this.#fault = WINDOW_FULL
+    const hasCalls = parts.some((part) => part.type === 'tool_call' && part.fault !== 'cut')
+    return {
+      complete: this.#complete && this.#fault === null,
+      parts,
+      stop: anthropicStop(this.#stop, hasCalls),
+      rawStop: this.#stop,
+      usage: anthropicUsage(this.#usage, this.#outputTold, parts.length > 0),
+      rawUsage: this.#usage,
+      refusal: null,
+      fault: this.#fault,
+      responseId: this.#id === '' ? null : this.#id,
+      provider_data: null,
+    }
+  }
+
+  #parts(): ModelPart[] {
+    const ending = { complete: this.#complete, byLength: this.#stop !== null && BY_LENGTH.has(this.#stop) }
+    const last = [...this.#blocks.values()].at(-1)
+    const parts: ModelPart[] = []
+    for (const block of this.#blocks.values()) {
+      const part = block.part({ ...ending, last: block === last }, this.#family)
+      if (part !== null) parts.push(part)
+    }
+    return parts
+  }
+}
+
+const BY_LENGTH: ReadonlySet<string> = new Set(['max_tokens', 'model_context_window_exceeded'])
+
+const WINDOW_FULL: ProviderFault = {
+  class: 'context_overflow',
+  detail: 'model_context_window_exceeded: the window was full before any text came',
+  status: null,
+  retryAfterMs: null,
+  repair: null,
+}
+
+/** The same member of an event, read again so that numbers keep their digits. */
+function lossless(data: string, member: string, lossy: WireObject): WireObject {
+  const parsed = parseJson(data)
+  const value = parsed.ok && isObject(parsed.value) ? parsed.value[member] : undefined
+  return isObject(value) ? value : lossy
+}

@@ -1,0 +1,65 @@
+/**
+ * From the arguments text of a call to its arguments, the same for every dialect.
+ *
+ * Only what loses nothing is mended: white space for `{}`, an object written into a string, the same object sent twice, and
+ * a comma or a model's own special token after a whole object. Nothing that is missing is ever guessed: half arguments of a
+ * write would be carried out.
+ */
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../contract/json.ts'
+import type { ModelCall } from '../engine/ports.ts'
+import { firstValueEnd } from './json-scan.ts'
+
+/** Stored arguments stand some levels deeper in the next request than here, and must still be accepted there. */
+const MOST_LEVELS = 100
+
+/** Arguments longer than this, in UTF-16 units, are not kept. */
+export const MAX_ARGUMENTS_LENGTH = 1024 * 1024
+/** Calls of one answer beyond this are not kept. */
+export const MAX_CALLS = 256
+
+export type CallArguments = Pick<ModelCall, 'args' | 'fault'>
+
+/**
+ * @param ending what is known of the end of the text: it is `whole`; it `may` have been cut (the answer ended early or by
+ *   length), which decides only where it is no JSON; it was `open`, so that even nothing at all is not taken for `{}`
+ */
+export function readArguments(text: string, ending: 'whole' | 'may' | 'open'): CallArguments {
+  if (text.trim() === '') return ending === 'open' ? { args: null, fault: 'cut' } : { args: {}, fault: null }
+  const parsed = parseJson(text, MOST_LEVELS)
+  if (parsed.ok) return fromValue(parsed.value)
+  const mended = mend(text)
+  if (mended !== null) return { args: mended, fault: null }
+  return { args: null, fault: ending === 'whole' ? 'not_json' : 'cut' }
+}
+
+/** Weak models write the object into a string; that is undone once. */
+function fromValue(value: Json): CallArguments {
+  if (isJsonObject(value)) return { args: value, fault: null }
+  const inner = typeof value === 'string' ? parseJson(value, MOST_LEVELS) : null
+  if (inner?.ok === true && isJsonObject(inner.value)) return { args: inner.value, fault: null }
+  return { args: null, fault: 'not_object' }
+}
+
+/** What may stand after a whole object without meaning anything. */
+const STRAY = /^(?:[\s,]|<\|[^<>|]{1,64}\|>|<\/s>)+$/
+
+function mend(text: string): JsonObject | null {
+  const end = firstValueEnd(text)
+  if (end === null) return null
+  const first = text.slice(0, end).trim()
+  const rest = text.slice(end).trim()
+  if (!STRAY.test(rest) && !isOnly(rest, first)) return null
+  const parsed = parseJson(first, MOST_LEVELS)
+  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : null
+}
+
+/** True when a text is nothing but copies of another. */
+function isOnly(text: string, copy: string): boolean {
+  let at = 0
+  while (at < text.length) {
+    if (!text.startsWith(copy, at)) return false
+    at += copy.length
+    while (/\s/.test(text.charAt(at))) at += 1
+  }
+  return true
+}

@@ -1,0 +1,77 @@
+/**
+ * The usage record of one attempt (SPEC §6.3). Pure.
+ *
+ * `status` answers two questions, whether there was an answer and whether its price is known:
+ * - `ok`: a whole answer whose usage was told.
+ * - `failed`: no answer, and its usage is known. Either it was told (an error after the counts), or there is none: the
+ *   request never reached the provider, or the provider itself said that it failed before anything of the model came.
+ * - `unknown`: everything else. A whole answer without usage; one that was cut, cancelled, timed out or unreadable.
+ *
+ * `estimated` is true for `unknown` only. A count that was told stays as told; a count that was not is a rule of thumb over
+ * the bytes of the request and of the answer so far.
+ */
+import type { Target } from '../contract/run-request.ts'
+import { NO_TOKENS, type Attempt, type Tokens } from '../contract/usage.ts'
+import { price } from '../usage/price.ts'
+import type { AttemptOutcome } from './attempt.ts'
+import { estimateInput, estimateOutput } from './estimate.ts'
+
+export interface AttemptFacts {
+  readonly step: number
+  readonly attempt: number
+  readonly target: Target
+  readonly queuedMs: number
+  /** The body of the request: what an estimate of the input is made from. */
+  readonly body: string
+  readonly outcome: AttemptOutcome
+  /** What ended it where that was no fault: `cancelled`, `deadline`, `out_of_time` …; null for a whole answer. */
+  readonly interruption: string | null
+}
+
+type Figures = Pick<Attempt, 'status' | 'estimated'> & Tokens
+
+export function attemptRecord(facts: AttemptFacts): Attempt {
+  const { outcome, target } = facts
+  const { status, estimated, ...tokens } = figuresOf(outcome, facts.body)
+  return {
+    step: facts.step,
+    attempt: facts.attempt,
+    provider: target.provider,
+    model: target.model,
+    status,
+    ...tokens,
+    estimated,
+    cost: price(tokens, target.pricing),
+    http_status: outcome.httpStatus,
+    error_code: outcome.end === 'answer' ? null : (outcome.fault?.class ?? facts.interruption),
+    provider_request_id: outcome.requestId,
+    queued_ms: facts.queuedMs,
+    first_token_ms: outcome.firstTokenMs,
+    duration_ms: outcome.durationMs,
+  }
+}
+
+function figuresOf(outcome: AttemptOutcome, body: string): Figures {
+  const usage = outcome.reading?.usage ?? null
+  if (usage?.known === 'all') {
+    return { ...usage.tokens, status: outcome.end === 'answer' ? 'ok' : 'failed', estimated: false }
+  }
+  if (usage === null && costNothing(outcome)) return { ...NO_TOKENS, status: 'failed', estimated: false }
+  const told = usage?.tokens ?? { ...NO_TOKENS, input_tokens: estimateInput(body) }
+  const output = Math.max(told.output_tokens, estimateOutput(outcome.reading?.parts ?? [], outcome.outputLength))
+  const tokens = { ...told, output_tokens: output }
+  return { ...tokens, total_tokens: totalOf(tokens), status: 'unknown', estimated: true }
+}
+
+/** Never sent, or the provider's own word that it failed before the model said anything. */
+function costNothing(outcome: AttemptOutcome): boolean {
+  if (!outcome.sent) return true
+  if (outcome.started || outcome.fault === null) return false
+  const refused = outcome.httpStatus !== null && outcome.httpStatus >= 300
+  const toldInside = outcome.reading?.fault != null && outcome.reading.fault.class !== 'malformed'
+  return refused || toldInside
+}
+
+function totalOf(tokens: Tokens): number {
+  return tokens.input_tokens + tokens.cache_read_tokens + tokens.cache_write_tokens + tokens.output_tokens
+}

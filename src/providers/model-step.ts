@@ -1,0 +1,306 @@
+/**
+ * One step: the chain of models asked until there is an answer, a failure that nothing more can mend, or no time.
+ *
+ *     queue for the key ─▶ commit ─▶ attempt ─▶ record ─▶ answer
+ *            ▲                          │ fault
+ *            └── retry, repair, next ◀──┘ (retry.ts decides)
+ *
+ * Time: nothing goes on beyond `deadlineAt`. It is the run's own deadline, whose signal is due in the same moment, so the
+ * sockets are closed and the signal is waited for. `giveUpAt` counts between attempts and until an attempt shows text.
+ */
+import type { Target } from '../contract/run-request.ts'
+import type { Ask, KeyGate, KeySlot, ModelPort, ProviderFailure, StepAnswer, StepTap } from '../engine/ports.ts'
+import { messageOf } from './answer-message.ts'
+import { type AttemptOutcome, runAttempt } from './attempt.ts'
+import { type AttemptFault, failureCodes } from './attempt-fault.ts'
+import { attemptRecord } from './attempt-record.ts'
+import type { ProviderRequest, Reading, Repair } from './dialect.ts'
+import { pause } from './pause.ts'
+import { type Decision, decide } from './retry.ts'
+import { openRoute, type Route, type RouteSources } from './route.ts'
+import { StepView } from './step-view.ts'
+
+export interface StepSettings extends RouteSources {
+  readonly gate: KeyGate
+  readonly firstTokenMs: number
+  readonly stallMs: number
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** 0 up to 1. */
+  readonly random: () => number
+}
+
+/** What is remembered from one step of a run to the next. */
+export interface RunMemory {
+  /** By index of the model. */
+  readonly repairs: Map<number, Set<Repair>>
+  /** Warnings told already. */
+  readonly warned: Set<string>
+}
+
+export function openMemory(): RunMemory {
+  return { repairs: new Map(), warned: new Set() }
+}
+
+/** Never rejects. */
+export function askModels(
+  settings: StepSettings,
+  memory: RunMemory,
+  ...asked: Parameters<ModelPort>
+): Promise<StepAnswer> {
+  return new ModelStep(settings, memory, ...asked).run()
+}
+
+type Stop = 'aborted' | 'given_up' | 'deadline'
+type Failed = { readonly kind: 'failure'; readonly failure: ProviderFailure; readonly moveOn: boolean }
+
+/** The signal of the run's deadline is due when it passes here; a caller whose signal is later than this has none. */
+const SIGNAL_GRACE_MS = 5_000
+/** A timer may fire a moment before the clock says so; the loop must find the time passed. */
+const EARLY_MS = 1
+const LONGEST_TIMER_MS = 2_147_483_647
+
+class ModelStep {
+  readonly #settings: StepSettings
+  readonly #memory: RunMemory
+  readonly #ask: Ask
+  readonly #tap: StepTap
+  readonly #signal: AbortSignal
+  readonly #view: StepView
+  #attempts = 0
+
+  constructor(settings: StepSettings, memory: RunMemory, ...[ask, tap, signal]: Parameters<ModelPort>) {
+    this.#settings = settings
+    this.#memory = memory
+    this.#ask = ask
+    this.#tap = tap
+    this.#signal = signal
+    this.#view = new StepView(tap)
+  }
+
+  async run(): Promise<StepAnswer> {
+    try {
+      return await this.#askChain()
+    } catch (error) {
+      // A commit that was lost or cancelled under way, or a bug of a dialect; the loop is told in its own words either way.
+      const shown = this.#view.shown
+      const target = this.#ask.firstTarget
+      if (this.#signal.aborted) return { kind: 'interrupted', shown, target }
+      const name = error instanceof Error ? error.name : 'something'
+      const failure: ProviderFailure = { code: 'engine_error', detail: `the model chain threw ${name}` }
+      return { kind: 'failed', failure, shown, target }
+    }
+  }
+
+  async #askChain(): Promise<StepAnswer> {
+    const { targets, firstTarget } = this.#ask
+    let failure: ProviderFailure = { code: 'engine_error', detail: 'there is no model to ask' }
+    let index = firstTarget
+    for (; index < targets.length; index += 1) {
+      const target = targets[index]
+      if (target === undefined) break
+      const answer = await this.#askModel(target, index)
+      if (answer.kind !== 'failure') return answer
+      failure = answer.failure
+      if (!answer.moveOn) break
+    }
+    const last = Math.max(0, Math.min(index, targets.length - 1))
+    return { kind: 'failed', failure, shown: this.#view.shown, target: last }
+  }
+
+  async #askModel(target: Target, index: number): Promise<StepAnswer | Failed> {
+    const routed = openRoute(target, this.#ask, this.#settings)
+    if (!routed.ok) return { kind: 'failure', failure: routed.failure, moveOn: !this.#view.everText }
+    // A token grows old in any step, however often one was replaced before.
+    this.#repairsOf(index).delete('new_token')
+    for (let tries = 1; ; tries += 1) {
+      const place = await this.#queue(routed.route)
+      if (typeof place === 'string') return this.#stopped(place, index)
+      const outcome = await this.#attempt(routed.route, index, tries, place)
+      if (outcome.end === 'answer' && outcome.reading !== null) return this.#answered(outcome.reading, index)
+      if (outcome.end !== 'fault' || outcome.fault === null) return this.#stopped(stopOf(outcome), index)
+
+      const decision = this.#decide(outcome.fault, index, tries)
+      switch (decision.kind) {
+        case 'next_model':
+        case 'end': {
+          const failure = this.#failure(outcome.fault, routed.route, decision)
+          return { kind: 'failure', failure, moveOn: decision.kind === 'next_model' }
+        }
+        case 'repair':
+          this.#repairsOf(index).add(decision.repair)
+          break
+        case 'retry':
+          if (!(await this.#backOff(decision.waitMs))) return this.#stopped('aborted', index)
+      }
+    }
+  }
+
+  /** A place in the key's queue, or why there was no more waiting for one. */
+  async #queue(route: Route): Promise<{ readonly slot: KeySlot; readonly queuedMs: number } | Stop> {
+    const { gate, now } = this.#settings
+    const from = now()
+    const limit = this.#nextLimit()
+    if (this.#signal.aborted) return 'aborted'
+    if (from >= limit.at) return limit.stop
+
+    const leave = new AbortController()
+    const onAbort = () => leave.abort()
+    this.#signal.addEventListener('abort', onAbort, { once: true })
+    const timer = setTimeout(onAbort, Math.min(limit.at - from + EARLY_MS, LONGEST_TIMER_MS))
+    const session = this.#ask.cacheKey ?? this.#ask.runId
+    // How long it will be, nobody knows: 0.
+    const most = route.profile.concurrency ?? undefined
+    const onQueued = () => this.#tap.wait('queue', 0)
+    const slot = await gate.acquire(route.gateKey, session, leave.signal, onQueued, most)
+    clearTimeout(timer)
+    this.#signal.removeEventListener('abort', onAbort)
+    if (slot !== null) return { slot, queuedMs: Math.max(0, now() - from) }
+    return this.#signal.aborted ? 'aborted' : limit.stop
+  }
+
+  async #attempt(
+    route: Route,
+    index: number,
+    tries: number,
+    { queuedMs, slot }: { readonly slot: KeySlot; readonly queuedMs: number },
+  ): Promise<AttemptOutcome> {
+    const { deadlineAt, step } = this.#ask
+    const { firstTokenMs, now, stallMs } = this.#settings
+    this.#attempts += 1
+    const attempt = this.#attempts
+    try {
+      const call = { ...route, ask: this.#ask, repairs: new Set(this.#repairsOf(index)) }
+      const request = route.dialect.request(call)
+      this.#warn(request, index)
+      await this.#tap.attemptStarting({ attempt, target: index })
+      const outcome = await runAttempt({
+        send: route.sender(this.#ask, tries),
+        dialect: route.dialect,
+        call,
+        request,
+        authorize: route.authorize,
+        ownHosts: route.ownHosts,
+        limits: { firstTokenMs, stallMs, deadlineAt, giveUpAt: this.#giveUpAt() },
+        sink: this.#view,
+        signal: this.#signal,
+        now,
+      })
+      slot.release(releaseOf(outcome))
+      if (outcome.end !== 'answer') this.#view.attemptFailed()
+      const { target } = route
+      const interruption = interruptionOf(outcome, this.#signal)
+      this.#tap.attemptEnded(
+        attemptRecord({ step, attempt, target, queuedMs, body: request.body, outcome, interruption }),
+      )
+      return outcome
+    } finally {
+      slot.release({ kind: 'other' })
+    }
+  }
+
+  #answered(reading: Reading, index: number): StepAnswer {
+    const { message, refusal } = messageOf(reading, index)
+    this.#view.refresh()
+    if (refusal !== null && this.#view.shown === '') this.#view.text(refusal)
+    return { kind: 'answer', message }
+  }
+
+  async #stopped(stop: Stop, index: number): Promise<StepAnswer> {
+    if (stop === 'given_up') return { kind: 'out_of_time' }
+    const shown = this.#view.shown
+    if (stop === 'deadline' && (await pause(SIGNAL_GRACE_MS, this.#signal))) {
+      const failure: ProviderFailure = { code: 'provider_timeout', detail: 'the deadline passed without an answer' }
+      return { kind: 'failed', failure, shown, target: index }
+    }
+    return { kind: 'interrupted', shown, target: index }
+  }
+
+  /** False when the signal ended it. Ends early where there is no time left; the queue will say so. */
+  #backOff(waitMs: number): Promise<boolean> {
+    this.#tap.wait('retry', waitMs)
+    const leftMs = this.#nextLimit().at - this.#settings.now()
+    return pause(Math.max(0, Math.min(waitMs, leftMs + EARLY_MS)), this.#signal)
+  }
+
+  #decide(fault: AttemptFault, index: number, tries: number): Decision {
+    const { deadlineAt, targets } = this.#ask
+    const { now, random } = this.#settings
+    return decide(fault, {
+      tries,
+      hasNext: index + 1 < targets.length,
+      textShown: this.#view.everText,
+      repairs: this.#repairsOf(index),
+      leftMs: deadlineAt - now(),
+      untilGiveUpMs: this.#giveUpAt() - now(),
+      random: random(),
+    })
+  }
+
+  #failure(fault: AttemptFault, route: Route, decision: Decision): ProviderFailure {
+    const status = fault.status === null ? '' : ` (HTTP ${fault.status})`
+    const tooLong = decision.kind === 'end' && decision.tooLongMs !== null ? decision.tooLongMs : null
+    const wait = tooLong === null ? '' : `; a wait of ${Math.ceil(tooLong / 1000)} s would end beyond the deadline`
+    const { model, provider } = route.target
+    const detail = `${provider} ${model}: ${fault.class}${status}${wait}: ${fault.detail}`
+    return { code: failureCodes[fault.class], detail: withoutKey(detail, route.apiKey) }
+  }
+
+  #repairsOf(index: number): Set<Repair> {
+    const known = this.#memory.repairs.get(index)
+    if (known !== undefined) return known
+    const made = new Set<Repair>()
+    this.#memory.repairs.set(index, made)
+    return made
+  }
+
+  #warn(request: ProviderRequest, index: number): void {
+    for (const warning of request.warnings) {
+      const name = JSON.stringify([index, warning.code, warning.path, warning.message])
+      if (this.#memory.warned.has(name)) continue
+      this.#memory.warned.add(name)
+      this.#tap.warn(warning)
+    }
+  }
+
+  /** From the run's deadline on there is no giving up a step for the sake of the next. */
+  #giveUpAt(): number {
+    return this.#ask.giveUpAt < this.#ask.deadlineAt ? this.#ask.giveUpAt : Infinity
+  }
+
+  /** What ends a wait between two attempts. */
+  #nextLimit(): { readonly at: number; readonly stop: Stop } {
+    const giveUpAt = this.#giveUpAt()
+    return giveUpAt === Infinity ? { at: this.#ask.deadlineAt, stop: 'deadline' } : { at: giveUpAt, stop: 'given_up' }
+  }
+}
+
+function stopOf(outcome: AttemptOutcome): Stop {
+  return outcome.end === 'given_up' || outcome.end === 'deadline' ? outcome.end : 'aborted'
+}
+
+function releaseOf({ end, fault }: AttemptOutcome): Parameters<KeySlot['release']>[0] {
+  if (end === 'answer') return { kind: 'ok' }
+  if (fault?.class !== 'rate' && fault?.class !== 'overloaded') return { kind: 'other' }
+  return fault.retryAfterMs === null ? { kind: 'limited' } : { kind: 'limited', pauseMs: fault.retryAfterMs }
+}
+
+/** The word that stands in the record of an attempt which was not ended by a fault. */
+function interruptionOf({ end }: AttemptOutcome, signal: AbortSignal): string | null {
+  switch (end) {
+    case 'aborted':
+      // An `Interruption`, by the port's promise.
+      return typeof signal.reason === 'string' ? signal.reason : 'aborted'
+    case 'deadline':
+      return 'deadline'
+    case 'given_up':
+      return 'out_of_time'
+    default:
+      return null
+  }
+}
+
+/** Whatever a provider answers may quote what it was sent. */
+function withoutKey(text: string, apiKey: string | null): string {
+  return apiKey === null || apiKey.length < 4 ? text : text.replaceAll(apiKey, '***')
+}

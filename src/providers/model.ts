@@ -1,0 +1,47 @@
+/**
+ * The model port of the loop: a chain of models behind one function that never rejects. Composition only; a step is
+ * `model-step.ts`, an attempt `attempt.ts`, and what follows from a failure `retry.ts`.
+ */
+import type { KeyGate, ModelPort } from '../engine/ports.ts'
+import { gigachatCredentials } from './gigachat/credentials.ts'
+import { DEFAULT_AUTH_URL, DEFAULT_SCOPE, type TokenSettings } from './gigachat/token-settings.ts'
+import { askModels, openMemory, type StepSettings } from './model-step.ts'
+import type { RouteSources } from './route.ts'
+
+export interface ModelOptions extends Omit<RouteSources, 'credentials'> {
+  /** One for the whole process: it knows what is under way for each key. */
+  readonly gate: KeyGate
+  /** From the request until something of the model came. Default 120,000. */
+  readonly firstTokenMs?: number
+  /** Between two bytes of an answer. Default 120,000. */
+  readonly stallMs?: number
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+  /** 0 up to 1, for the jitter of backoffs. Default `Math.random`. */
+  readonly random?: () => number
+  /** Where GigaChat's access tokens come from. Default: the vendor's address, for the keys of persons. */
+  readonly gigachat?: TokenSettings
+}
+
+export interface Model {
+  /** A port for one run: it remembers from step to step which repairs a model needs and what was warned of. */
+  forRun(): ModelPort
+}
+
+export function createModel(options: ModelOptions): Model {
+  const { egress, gigachat = { authUrl: DEFAULT_AUTH_URL, scope: DEFAULT_SCOPE }, now = Date.now } = options
+  const settings: StepSettings = {
+    ...options,
+    credentials: gigachatCredentials({ ...gigachat, send: (request) => egress.request(request), now }),
+    firstTokenMs: options.firstTokenMs ?? 120_000,
+    stallMs: options.stallMs ?? 120_000,
+    now,
+    random: options.random ?? Math.random,
+  }
+  return {
+    forRun() {
+      const memory = openMemory()
+      return (ask, tap, signal) => askModels(settings, memory, ask, tap, signal)
+    },
+  }
+}

@@ -1,0 +1,26 @@
+/** Errors of chat completions servers, as HTTP answers. Pure. Those inside a stream are read by `stream.ts`. */
+import type { ProviderFault, Repair } from '../dialect.ts'
+import { httpFault } from '../provider-fault.ts'
+
+export function chatFault(
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  now: number,
+): ProviderFault {
+  return httpFault({ status, headers, body }, now, repairFor)
+}
+
+const UNKNOWN_FIELD =
+  /extra inputs|not permitted|unsupported|not supported|unknown|unrecogni[sz]ed|unexpected|additional propert|not allowed/i
+
+/** DeepSeek's words, in their newer and their older form: the conversation lacks reasoning that it wants back. */
+const WANTS_REASONING = /reasoning_content\b.{0,80}\bmust be passed back|missing .{0,3}reasoning_content/i
+
+/** A strict server names the field that it does not know. */
+function repairFor(status: number, body: string): Repair | null {
+  if (status !== 400 && status !== 422) return null
+  if (WANTS_REASONING.test(body)) return 'no_thinking'
+  if (/stream_options/.test(body)) return 'no_stream_options'
+  return /\breasoning(?:_content|_details|_text)?\b/.test(body) && UNKNOWN_FIELD.test(body) ? 'no_reasoning' : null
+}

@@ -1,0 +1,35 @@
+/**
+ * Usage of the Responses API. Pure. `input_tokens` holds what was read from and written to a cache, which the contract counts
+ * apart (SPEC §6.3); `output_tokens` holds the reasoning.
+ */
+import type { JsonObject } from '../../contract/json.ts'
+import type { UsageReading } from '../dialect.ts'
+import { tokenCount, tokensOf } from '../token-count.ts'
+import { isObject } from '../wire-value.ts'
+
+/**
+ * null where nothing is known: no usage, no input count, or only zeros for an answer that held something.
+ * @param wrote something of the model came
+ */
+export function responsesUsage(usage: JsonObject | null, wrote: boolean): UsageReading | null {
+  const input = tokenCount(usage?.['input_tokens'])
+  if (usage === null || input === null) return null
+  const output = tokenCount(usage['output_tokens'])
+  const cacheRead = detail(usage, 'input_tokens_details', 'cached_tokens')
+  const cacheWrite = detail(usage, 'input_tokens_details', 'cache_write_tokens')
+  const tokens = tokensOf({
+    input: Math.max(0, input - cacheRead - cacheWrite),
+    cacheRead,
+    cacheWrite,
+    output: output ?? 0,
+    reasoning: detail(usage, 'output_tokens_details', 'reasoning_tokens'),
+  })
+  if (wrote && tokens.total_tokens === 0) return null
+  return { tokens, known: output === null ? 'input' : 'all' }
+}
+
+/** 0 where the details are not told. */
+function detail(usage: JsonObject, details: string, field: string): number {
+  const object = usage[details]
+  return (isObject(object) ? tokenCount(object[field]) : null) ?? 0
+}

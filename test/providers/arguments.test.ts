@@ -1,0 +1,98 @@
+/** What arguments a text holds, and that none is ever guessed. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { readArguments } from '../../src/providers/arguments.ts'
+
+function args(text: string): unknown {
+  const read = readArguments(text, 'whole')
+  return read.fault ?? JSON.parse(JSON.stringify(read.args))
+}
+
+test('PS-07: nothing at all and white space are a call without arguments', () => {
+  assert.deepEqual(args(''), {})
+  assert.deepEqual(args(' \n'), {})
+})
+
+test('PS-07: nothing at all is a cut call where the answer may have ended before the arguments began', () => {
+  assert.deepEqual(readArguments('', 'open'), { args: null, fault: 'cut' })
+  assert.deepEqual(readArguments('', 'may'), { args: {}, fault: null })
+})
+
+test('PS-08: two whole objects glued together are no arguments', () => {
+  assert.equal(args('{"q":"A"}{"q":"B"}'), 'not_json')
+  assert.equal(args('{"q":"A"} {"q":"A"} {"q":"B"}'), 'not_json')
+})
+
+test('the same object sent twice or more is that object', () => {
+  assert.deepEqual(args('{"a":"}{"}{"a":"}{"}'), { a: '}{' })
+  assert.deepEqual(args('{"a":1}\n{"a":1}{"a":1}'), { a: 1 })
+  assert.deepEqual(args('{"a":"\\"}"}{"a":"\\"}"}'), { a: '"}' })
+})
+
+test('LC-08: an object inside a string is unwrapped once; what else is no object is told', () => {
+  assert.deepEqual(args('"{\\"city\\":\\"Rome\\"}"'), { city: 'Rome' })
+  assert.equal(args(JSON.stringify(JSON.stringify('{"city":"Rome"}'))), 'not_object')
+  for (const text of ['[]', 'null', '42', '"Rome"', 'true', '[{"a":1}]', '"[1]"'])
+    assert.equal(args(text), 'not_object', text)
+})
+
+test('LC-09: what is missing is never guessed', () => {
+  assert.equal(args('{"to":"all@corp.example","body":"Hel'), 'not_json')
+  assert.deepEqual(readArguments('{"to":"all@corp.example","body":"Hel', 'may'), { args: null, fault: 'cut' })
+  for (const text of [
+    '{"a":1',
+    '{"a":',
+    '{a:1}',
+    "{'a':1}",
+    '{"a":1,}',
+    'file_path=foo',
+    '{{"a":1}}',
+    '{"a":1} and more',
+    '}{"a":1}',
+  ]) {
+    assert.equal(args(text), 'not_json', text)
+  }
+})
+
+test('LC-09: what stands after a whole object and means nothing is dropped', () => {
+  for (const tail of [',', ' ,\n', '<|tool_call_end|>', '<|im_end|>\n', '</s>']) {
+    assert.deepEqual(args(`{"a":"<|x|>"}${tail}`), { a: '<|x|>' }, tail)
+    assert.equal(args(`[1]${tail}`), 'not_json', tail)
+  }
+})
+
+test('LC-09: no strict beginning of an object is ever taken for arguments', () => {
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.string(), fc.jsonValue()),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (object, share) => {
+        const whole = JSON.stringify(object)
+        const cut = whole.slice(0, Math.max(1, Math.floor(share * (whole.length - 1))))
+        assert.deepEqual(readArguments(cut, 'whole'), { args: null, fault: 'not_json' })
+        assert.deepEqual(args(whole), JSON.parse(whole))
+      },
+    ),
+  )
+})
+
+test('JS-02: keys of prototypes are data', () => {
+  const read = readArguments('{"__proto__":{"x":1},"constructor":{"prototype":{"y":1}},"toString":1}', 'whole')
+  assert.equal(JSON.stringify(read.args), '{"__proto__":{"x":1},"constructor":{"prototype":{"y":1}},"toString":1}')
+  assert.equal(({} as Record<string, unknown>)['x'], undefined)
+})
+
+test('JS-04: arguments that nest too deep are no arguments, and the process lives', () => {
+  const bomb = '{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000)
+  assert.equal(args(bomb), 'not_json')
+})
+
+test('JS-05: of the same key twice the last one stands', () => {
+  assert.deepEqual(args('{"amount":10,"amount":9999}'), { amount: 9999 })
+})
+
+test('digits that a double cannot hold are kept', () => {
+  const read = readArguments('{"id":12345678901234567890,"sum":0.12345678901234567890}', 'whole')
+  assert.equal(JSON.stringify(read.args), '{"id":12345678901234567890,"sum":0.12345678901234567890}')
+})

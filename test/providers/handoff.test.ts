@@ -1,0 +1,143 @@
+/**
+ * A conversation may go on with any other provider, and come back. For each pair: a run with thoughts and calls side by side at
+ * the first, a run at the second on everything the first one left, and a third one back at the first on everything both left.
+ * The servers refuse what the vendors refuse, and see to it that own material comes back byte for byte and foreign material not
+ * at all.
+ *
+ * A provider that the table does not know yet is left out, and a line says so; it takes part as soon as it is there.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ProviderName } from '../../src/contract/run-request.ts'
+import { builtProviders, builtSentence, builtVendors } from '../fakes/vendors/built.ts'
+import { Conversation, type Ran } from '../fakes/vendors/conversation.ts'
+import { assertSound } from '../fakes/vendors/sound-run.ts'
+import type { Turn } from '../fakes/vendors/turn.ts'
+import { sharedWorld } from '../fakes/vendors/vendor-world.ts'
+
+const world = sharedWorld()
+
+/** Two steps with calls and an answer; every text and every argument is this run's own, so that a mix-up shows. */
+function turnsOf(run: string): Turn[] {
+  return [
+    {
+      thinking: `SECRET-${run}: first the order 🙂, then the client.`,
+      text: `Let me look (${run}).`,
+      calls: [
+        { tool: 'find_order', args: { id: `77-${run}` } },
+        { tool: 'find_client', args: { name: `Ann-${run}` } },
+      ],
+    },
+    {
+      thinking: `SECRET-${run}: once more.`,
+      calls: [{ tool: 'odd', args: { by: `a-${run}`, 'order id': [1.5, null] } }],
+    },
+    { thinking: `SECRET-${run}: that is it.`, text: `Shipped (${run}).` },
+  ]
+}
+
+/** A vendor knows its own answers by their words: no two conversations may share any. */
+async function runAt(conversation: Conversation, provider: ProviderName, name: string): Promise<Ran> {
+  const run = `${name} of ${conversation.session}`
+  conversation.user(`Where is order 77-${run}?`)
+  const turns = turnsOf(run)
+  const ran = await conversation.run(provider, turns)
+  assertSound(ran, { provider, turns })
+  assert.equal(ran.result.text, `Shipped (${run}).`)
+  const { tools } = await world.open()
+  for (const { args, tool } of turns.flatMap(({ calls = [] }) => calls)) {
+    const made = tools.calls(tool, conversation.session).filter((one) => JSON.stringify(one) === JSON.stringify(args))
+    assert.equal(made.length, 1, `${tool} is called once with ${JSON.stringify(args)}`)
+  }
+  return ran
+}
+
+/** Whether a request holds what was thought in a run. */
+function sent({ received }: Ran, name: string): boolean {
+  return received.some(({ text }) => text.includes(`SECRET-${name} `))
+}
+
+const outcomes = new Map<string, 'ok'>()
+
+for (const first of builtProviders) {
+  for (const second of builtProviders) {
+    test(`a conversation begun at ${first} goes on at ${second} and comes back`, async () => {
+      const conversation = new Conversation(await world.open())
+      await runAt(conversation, first, 'A')
+      const beforeB = structuredClone(conversation.messages)
+      const b = await runAt(conversation, second, 'B')
+      const c = await runAt(conversation, first, 'C')
+
+      assert.deepEqual(conversation.messages.slice(0, beforeB.length), beforeB, 'stored messages are not altered')
+      if (first !== second) {
+        assert.equal(sent(b, 'A'), false, `thoughts of ${first} are sent to ${second}`)
+        assert.equal(sent(c, 'B'), false, `thoughts of ${second} are sent to ${first}`)
+      }
+      for (const { text } of c.received) {
+        assert.ok(text.includes('Let me look (B ') && text.includes('77-B '), 'what was said and done at B is told')
+      }
+      outcomes.set(`${first} ${second}`, 'ok')
+    })
+  }
+}
+
+test('own thoughts go back to the provider that thought them, after another one has spoken', async () => {
+  // Where a vendor shows what it thinks, the words themselves must be there.
+  const shows: readonly ProviderName[] = ['anthropic', 'deepseek', 'glm', 'kimi', 'minimax', 'openai-compatible']
+  for (const provider of shows.filter((one) => builtProviders.includes(one))) {
+    const conversation = new Conversation(await world.open())
+    await runAt(conversation, provider, 'A')
+    await runAt(conversation, 'scripted', 'B')
+    const c = await runAt(conversation, provider, 'C')
+    assert.equal(sent(c, 'A'), true, provider)
+    assert.equal(sent(c, 'C'), true, provider)
+  }
+})
+
+test('a conversation passes through all providers in turn, twice', async () => {
+  const conversation = new Conversation(await world.open())
+  for (const round of [1, 2]) {
+    for (const provider of builtProviders) await runAt(conversation, provider, `${provider}-${round}`)
+  }
+})
+
+test('a fallback takes over a conversation before its first word, on what the first provider left', async () => {
+  for (const first of builtVendors) {
+    for (const second of builtVendors) {
+      if (first === second) continue
+      const conversation = new Conversation(await world.open())
+      await runAt(conversation, first.provider, 'A')
+      conversation.user('And now?')
+      const { key, llm } = conversation.target(second.provider, [{ thinking: 'Taken over.', text: 'All is well.' }])
+      const ran = await conversation.run(
+        first.provider,
+        [(answer) => answer.status(402, first.error({ status: 402, message: 'no money', param: '', code: '' }))],
+        { fallbacks: [llm] },
+      )
+      const pair = `${first.provider} to ${second.provider}`
+      assert.deepEqual(ran.faults, [], pair)
+      assert.deepEqual((await world.open()).live(second.provider)?.faults(key), [], pair)
+      assert.equal(ran.result.status, 'completed', pair)
+      assert.equal(ran.result.text, 'All is well.', pair)
+      assert.deepEqual(
+        ran.result.usage.attempts.map(({ provider, status, error_code: code }) => [provider, status, code]),
+        [
+          [first.provider, 'failed', 'quota'],
+          [second.provider, 'ok', null],
+        ],
+        pair,
+      )
+    }
+  }
+})
+
+test('every pair was there, and nothing is left under way', async (t) => {
+  t.diagnostic(builtSentence())
+  t.diagnostic(`${outcomes.size} of ${builtProviders.length ** 2} pairs went there and back`)
+  const { live } = await world.open()
+  for (const { provider } of builtVendors) {
+    await live(provider)?.quiet()
+    assert.deepEqual(live(provider)?.tokens?.faults ?? [], [])
+  }
+  await world.close()
+})
