@@ -2,9 +2,9 @@
  * The only reader of the environment. Everything is checked at start: one clear line per fault, and no value of a secret in
  * any of them. SPEC §12.1 is the table of these; a test compares the two.
  */
-import { readFileSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
 import { type HostTls, pemProblem } from './egress/host-tls.ts'
-import { parseAllowList, type AllowRule } from './egress/policy.ts'
+import { judgeUrl, parseAllowList, type AllowRule } from './egress/policy.ts'
 import { parseProxyUrl } from './egress/proxy.ts'
 import { isTimeZone } from './contract/time-zone.ts'
 import { PROVIDERS, type ProviderName } from './contract/run-request.ts'
@@ -50,6 +50,20 @@ export interface Settings {
   /** CALLBACK_SCHEDULE, in ms here: the pauses between the tries of a delivery. */
   readonly callbackPausesMs: readonly number[]
   readonly shutdownGraceMs: number
+  /** LOG_DIR: where the journal is kept beside memory; null: nowhere. The folder is there. */
+  readonly logDir: string | null
+  readonly logRetentionDays: number
+  readonly logDirMaxBytes: number
+  /** ERROR_WEBHOOK_URL: who is told of errors; null: nobody. */
+  readonly errorWebhookUrl: string | null
+  /** STATE_DIR: where runs are kept that must outlast the process; null: in memory only. The folder is there. */
+  readonly stateDir: string | null
+  /** STATE_KEY: secrets for what is kept there; the first seals, each opens. Empty: the engine tokens alone. */
+  readonly stateKeys: readonly string[]
+  /** STATE_MAX_BYTES: with so much kept there no run is taken. */
+  readonly stateMaxBytes: number
+  /** RECORD_DIR: where each run's cassette is written; null: none is. */
+  readonly recordDir: string | null
   readonly logLevel: LogLevel
 }
 
@@ -102,6 +116,14 @@ export const settingNames: readonly string[] = [
   'MAX_RESULT_BYTES',
   'CALLBACK_SCHEDULE',
   'SHUTDOWN_GRACE_MS',
+  'LOG_DIR',
+  'LOG_RETENTION_DAYS',
+  'LOG_DIR_MAX_BYTES',
+  'ERROR_WEBHOOK_URL',
+  'STATE_DIR',
+  'STATE_KEY',
+  'STATE_MAX_BYTES',
+  'RECORD_DIR',
   'LOG_LEVEL',
 ]
 
@@ -147,6 +169,14 @@ export function readSettings(environment: Environment): SettingsOutcome {
     maxResultBytes: reader.whole('MAX_RESULT_BYTES', 268_435_456, 1_048_576, 17_179_869_184),
     callbackPausesMs: pauses(reader),
     shutdownGraceMs: reader.whole('SHUTDOWN_GRACE_MS', 30_000, 0, 3_600_000),
+    logDir: logDir(reader),
+    logRetentionDays: reader.whole('LOG_RETENTION_DAYS', 14, 1, 3650),
+    logDirMaxBytes: reader.whole('LOG_DIR_MAX_BYTES', 1_073_741_824, 1_048_576, 1_099_511_627_776),
+    errorWebhookUrl: errorWebhook(reader, devInsecure),
+    stateDir: reader.folder('STATE_DIR'),
+    stateKeys: secrets(reader, 'STATE_KEY'),
+    stateMaxBytes: reader.whole('STATE_MAX_BYTES', 4_294_967_296, 1_048_576, 1_099_511_627_776),
+    recordDir: reader.folder('RECORD_DIR'),
     logLevel: reader.word('LOG_LEVEL', LOG_LEVELS, 'info'),
   }
   return reader.faults.length === 0 ? { ok: true, settings } : { ok: false, faults: reader.faults }
@@ -182,6 +212,33 @@ function gigachatTls(reader: Reader): Settings['gigachatTls'] {
   return tls
 }
 
+/** A journal that cannot be written at the start is a mistake in the setting; later it is a fault of the disk. */
+function logDir(reader: Reader): string | null {
+  const path = reader.text('LOG_DIR')
+  if (path === null) return null
+  try {
+    mkdirSync(path, { recursive: true })
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    reader.fault('LOG_DIR', `must name a folder that can be made and written (${code})`)
+  }
+  return path
+}
+
+/** The host alone is judged when it is called; what is never let out is told at the start. */
+function errorWebhook(reader: Reader, devInsecure: boolean): string | null {
+  const url = reader.url('ERROR_WEBHOOK_URL')
+  if (url === null || reader.faults.some((fault) => fault.startsWith('ERROR_WEBHOOK_URL '))) return url
+  const rules = { allowlist: [], providerAllowlist: [], devInsecure }
+  const verdict = judgeUrl(url, 'error_webhook', rules, [URL.parse(url)?.host ?? ''])
+  if (!verdict.allowed) {
+    const { host, reason } = verdict.refusal
+    reader.fault('ERROR_WEBHOOK_URL', `is refused by the egress rules (${reason}, host ${host}): it must be https`)
+  }
+  return url
+}
+
 /** Short tokens can be guessed, and everything hangs on them: run tokens are signed with the first. */
 const TOKEN_MIN_LENGTH = 16
 
@@ -197,6 +254,15 @@ function tokens(reader: Reader): [string, ...string[]] {
   const odd = [first, ...others].some((token) => token.length < TOKEN_MIN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
   if (odd) reader.fault('ENGINE_TOKEN', 'each token must be at least 16 visible ASCII characters')
   return [first, ...others]
+}
+
+/** Secrets separated by commas, long enough not to be guessed from what they sealed. */
+function secrets(reader: Reader, name: string): readonly string[] {
+  const list = reader.list(name)
+  if (list.some((secret) => secret.length < TOKEN_MIN_LENGTH)) {
+    reader.fault(name, `each secret must be at least ${TOKEN_MIN_LENGTH} characters`)
+  }
+  return list
 }
 
 /** It travels in a header. */
@@ -321,6 +387,20 @@ class Reader {
       this.fault(name, `must name a file that can be read (${code})`)
       return null
     }
+  }
+
+  /** A folder that is there and can be written to. Its path is not told. */
+  folder(name: string): string | null {
+    const path = this.text(name)
+    if (path === null) return null
+    try {
+      // With the slash a file is none.
+      accessSync(`${path}/`, constants.W_OK | constants.X_OK)
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+      this.fault(name, `must name a folder that is there and can be written to (${code})`)
+    }
+    return path
   }
 
   allowlist(name: string): readonly AllowRule[] {

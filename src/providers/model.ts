@@ -23,9 +23,15 @@ export interface ModelOptions extends Omit<RouteSources, 'credentials'> {
   readonly gigachat?: TokenSettings
 }
 
+/** Everything a run's port works with. */
+export type ModelSources = StepSettings
+
 export interface Model {
-  /** A port for one run: it remembers from step to step which repairs a model needs and what was warned of. */
-  forRun(): ModelPort
+  /**
+   * A port for one run: it remembers from step to step which repairs a model needs and what was warned of.
+   * @param through what the run works with instead, made from what all share; default: the same
+   */
+  forRun(through?: (shared: ModelSources) => ModelSources): ModelPort
 }
 
 export function createModel(options: ModelOptions): Model {
@@ -39,9 +45,10 @@ export function createModel(options: ModelOptions): Model {
     random: options.random ?? Math.random,
   }
   return {
-    forRun() {
+    forRun(through = (shared) => shared) {
       const memory = openMemory()
-      return (ask, tap, signal) => askModels(settings, memory, ask, tap, signal)
+      const sources = through(settings)
+      return (ask, tap, signal) => askModels(sources, memory, ask, tap, signal)
     },
   }
 }
