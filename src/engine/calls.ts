@@ -37,21 +37,25 @@ export function openBatch(
   const seen = new Map<string, number>()
   const inTime = ports.now() < lastCallAt(record)
   let free = inTime ? record.request.limits.max_tool_calls - callsSent(record) : 0
-  const decided = calls.map((call, index): BatchCall => {
+  const decided: BatchCall[] = []
+  for (const [index, call] of calls.entries()) {
     const args = call.args ?? {}
     const hash = argsHash(args)
     const decision = decide(record, call, index, hash, seen, ports.tools.checkArgs)
-    const affordable = decision.kind !== 'send' || free > 0
+    // A twin of a call that is over the limit is over it too: there is no result to share.
+    const twin = decision.kind === 'same_as' ? decided[decision.index]?.decision.kind : undefined
+    const affordable = decision.kind === 'send' ? free > 0 : twin !== 'over_limit'
     if (decision.kind === 'send') free -= 1
-    return {
+    decided.push({
       callId: callIds[index] as CallId,
       tool: storedName(call.tool),
       args,
       argsHash: hash,
       decision: affordable ? decision : { kind: 'over_limit', error: callErrors.limit },
+      attempts: 0,
       outcome: null,
-    }
-  })
+    })
+  }
   return { step: record.steps, calls: decided }
 }
 
@@ -135,7 +139,11 @@ async function send(
     },
   })
   ports.journal({ event: 'tool_called', run_id: record.runId, step: batch.step, call_id: call.callId, tool: tool.name })
-  const outcome = await ports.tools.call(orderOf(record, tool, call), async () => ports.commit('tool_attempt'), signal)
+  const attemptStarting = async (attempt: number) => {
+    call.attempts = attempt
+    await ports.commit('tool_attempt')
+  }
+  const outcome = await ports.tools.call(orderOf(record, tool, call), attemptStarting, signal)
   ports.emit({
     event: 'tool_result',
     data: {

@@ -50,14 +50,19 @@ export function awaitingTool(text: string): Ending {
   return { ...PLAIN, status: 'awaiting_tool', stop: 'tool_calls', text, source: text === '' ? null : 'model' }
 }
 
-/** No answer could be had. What was shown stays. */
+/** No answer could be had. What was shown stays, as the message that keeps it: blank text is none. */
 export function failed(error: RunErrorCode, shown: string): Ending {
-  return { ...PLAIN, status: 'failed', stop: 'error', text: shown, source: shown === '' ? null : 'model', error }
+  const text = isBlank(shown) ? '' : shown
+  return { ...PLAIN, status: 'failed', stop: 'error', text, source: text === '' ? null : 'model', error }
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === ''
 }
 
 /** The model failed on the step a limit had left it: the limit ended the run, and there is still an answer. */
 export function failedBehindLimit(limit: LimitReached, shown: string, say: (key: SentenceKey) => string): Ending {
-  if (shown === '') return unanswered(limit, 'error', say)
+  if (isBlank(shown)) return unanswered(limit, 'error', say)
   return { ...PLAIN, status: 'stopped_limit', limit, stop: 'error', text: shown, source: 'model' }
 }
 
@@ -70,13 +75,13 @@ export function interrupted(
 ): Ending {
   switch (why) {
     case 'deadline':
-      if (shown.trim() === '') return unanswered('timeout_ms', 'timeout', say)
+      if (isBlank(shown)) return unanswered('timeout_ms', 'timeout', say)
       return { ...PLAIN, status: 'stopped_limit', limit: 'timeout_ms', stop: 'timeout', text: shown, source: 'model' }
     case 'shutdown':
     case 'lost':
       return failed('engine_shutdown', shown)
     case 'cancelled': {
-      const text = shown === '' ? newestText(record) : shown
+      const text = isBlank(shown) ? newestText(record) : shown
       return { ...PLAIN, status: 'cancelled', stop: 'cancelled', text, source: text === '' ? null : 'model' }
     }
   }

@@ -5,6 +5,7 @@
  * this page is the whole list. What is decided stands in plan.ts, verdict.ts, calls.ts and repeat-guard.ts, without effects.
  */
 import type { StopReason } from '../contract/message.ts'
+import type { LimitReached } from '../contract/result.ts'
 import { openBatch, runBatch, settle } from './calls.ts'
 import {
   answered,
@@ -17,10 +18,11 @@ import {
   type Ending,
 } from './ending.ts'
 import { notes } from './notes.ts'
-import { judgeFormat, MOST_REPAIRS } from './format-gate.ts'
-import { lastCallAt, limitBehind, planStep, type FinalReason } from './plan.ts'
+import { judgeFormat } from './format-gate.ts'
+import { limitBehind, planStep, type FinalReason } from './plan.ts'
 import type { EnginePorts, Interruption, ModelMessage, ModelPart } from './ports.ts'
-import type { RunRecord } from './record.ts'
+import type { Repair, RunRecord } from './record.ts'
+import { keepDraft, mayRepair, openRepair, warnForm } from './repair.ts'
 import { next, verdict as guardVerdict } from './repeat-guard.ts'
 import { askOf, openPrompt, tapOf, type Prompt, type Shown } from './step.ts'
 import { keepSaid, keepSettled, keepShown, type Said } from './transcript.ts'
@@ -41,40 +43,44 @@ export async function runLoop(record: RunRecord, ports: EnginePorts, signal: Abo
 async function loop(record: RunRecord, ports: EnginePorts, signal: AbortSignal): Promise<Ending> {
   const prompt = openPrompt(record)
   for (;;) {
-    if (signal.aborted) return interrupted(record, reasonOf(signal), '', ports.say)
+    if (signal.aborted) return stopped(record, ports, reasonOf(signal), '')
     const plan = planStep(record, ports.now())
-    if (plan.kind === 'end') return unanswered(plan.limit, null, ports.say)
+    if (plan.kind === 'end') {
+      journalLimit(record, ports, plan.limit)
+      return unanswered(plan.limit, null, ports.say)
+    }
     beginStep(record, ports, plan.final)
     const tap = tapOf(record, ports)
     const ask = askOf(record, prompt, plan)
+    const mended = record.repair
     record.repair = null
     const answer = await ports.model(ask, tap, signal)
 
     switch (answer.kind) {
       case 'interrupted': {
         const why = reasonOf(signal)
+        if (why === 'deadline' && mended !== null && answer.shown === '')
+          return endLate(record, prompt, mended, tap, ports)
         keepShown(record, prompt, { text: answer.shown, target: answer.target, stop: cutStop[why] }, ports.now())
-        return interrupted(record, why, answer.shown, ports.say)
+        return stopped(record, ports, why, answer.shown)
       }
       case 'failed': {
+        const { code, detail } = answer.failure
+        ports.journal({ event: 'failed', run_id: record.runId, code, detail })
+        if (mended !== null) return endUnmended(record, prompt, mended, plan.final, { tap, ports })
         keepShown(record, prompt, { text: answer.shown, target: answer.target, stop: 'error' }, ports.now())
-        ports.journal({
-          event: 'failed',
-          run_id: record.runId,
-          code: answer.failure.code,
-          detail: answer.failure.detail,
-        })
         const limit = limitBehind(plan.final)
-        return limit === null
-          ? failed(answer.failure.code, answer.shown)
-          : failedBehindLimit(limit, answer.shown, ports.say)
+        return limit === null ? failed(code, answer.shown) : failedBehindLimit(limit, answer.shown, ports.say)
       }
       case 'out_of_time':
+        // A step without tools has all the time there is: for it there is no other.
+        if (mended !== null) return endLate(record, prompt, mended, tap, ports)
+        if (plan.final !== null) return stopped(record, ports, 'deadline', '')
         // The next plan finds the time for tools over and asks for the final answer.
         tap.reset('restart')
         break
       case 'answer': {
-        const ending = await takeAnswer(record, prompt, answer.message, plan.final, { tap, ports, signal })
+        const ending = await takeAnswer(record, prompt, answer.message, plan.final, { tap, ports, signal, mended })
         if (ending !== null) return ending
       }
     }
@@ -86,6 +92,8 @@ interface Around {
   readonly tap: Shown
   readonly ports: EnginePorts
   readonly signal: AbortSignal
+  /** The answer that this step is to mend; null: none. */
+  readonly mended: Repair | null
 }
 
 /** A whole answer: an end, or null where the loop goes on. */
@@ -94,31 +102,26 @@ async function takeAnswer(
   prompt: Prompt,
   message: ModelMessage,
   final: FinalReason | null,
-  { tap, ports, signal }: Around,
+  { tap, ports, signal, mended }: Around,
 ): Promise<Ending | null> {
   const verdict = judge(message, final === null)
   const said = { stop: message.stop, target: message.target, provider_data: message.provider_data, callIds: [] }
   record.target = message.target
   switch (verdict.kind) {
-    case 'answered': {
-      const formed = judgeFormat(verdict.text, record.request.output, ports.checkOutput)
-      if (!formed.ok && mayRepair(record, verdict.stop, ports)) {
-        tap.reset('repair')
-        openRepair(record, final, verdict.text, formed.faults)
-        return null
-      }
-      if (formed.ok) record.output = formed.value
-      else record.warnings.push({ code: 'format_not_met', message: formed.faults.join(' '), path: null })
-      keepSaid(record, prompt, { ...said, parts: verdict.parts, stop: verdict.stop }, ports.now())
-      return answered(final, verdict.stop, verdict.text)
-    }
+    case 'answered':
+      return takeText(record, prompt, verdict, said, final, { tap, ports })
     case 'refused':
+      if (mended !== null) return endUnmended(record, prompt, mended, final, { tap, ports })
       return unanswered(final, 'refusal', ports.say)
     case 'paused':
       keepSaid(record, prompt, { ...said, parts: verdict.parts }, ports.now())
       return null
     case 'cut_call':
-      if (record.askedAgainCut) return endCut(record, prompt, verdict, said, ports)
+      if (record.askedAgainCut) {
+        // Cut inside a call for the second time: the text beside it stands, if there is one.
+        if (verdict.text.trim() === '') return unanswered(null, 'length', ports.say)
+        return takeText(record, prompt, { ...verdict, stop: 'length' }, said, final, { tap, ports })
+      }
       tap.reset('repair')
       record.askedAgainCut = true
       record.note = notes.cut_call
@@ -126,7 +129,8 @@ async function takeAnswer(
     case 'empty':
       tap.reset('empty')
       ports.journal({ event: 'empty_answer', run_id: record.runId, step: record.steps })
-      if (final !== null || record.askedAgainEmpty) return unanswered(final, message.stop, ports.say)
+      if (mended !== null) return endUnmended(record, prompt, mended, final, { tap, ports })
+      if (final !== null || record.askedAgainEmpty) return unanswered(final, verdict.stop, ports.say)
       record.askedAgainEmpty = true
       record.forced = 'empty_answer'
       return null
@@ -136,33 +140,50 @@ async function takeAnswer(
       record.batch = openBatch(record, verdict.calls, callIds, ports)
       await ports.commit('answer')
       await callTools(record, prompt, ports, signal)
-      if (signal.aborted) return interrupted(record, reasonOf(signal), '', ports.say)
+      if (signal.aborted) return stopped(record, ports, reasonOf(signal), '')
       return record.pending.length > 0 ? awaitingTool(verdict.text) : null
     }
   }
 }
 
-/** A refusal would only come again, and time for a repair must be left. */
-function mayRepair(record: RunRecord, stop: StopReason, ports: EnginePorts): boolean {
-  return stop !== 'refusal' && record.repairs < MOST_REPAIRS && ports.now() < lastCallAt(record)
-}
-
-function openRepair(record: RunRecord, final: FinalReason | null, draft: string, faults: readonly string[]): void {
-  record.repairs += 1
-  record.repair = { final: final === 'repair' ? null : final, draft, note: notes.format(faults) }
-}
-
-/** Cut inside a call for the second time: the text beside it stands, if there is one. */
-function endCut(
+/** An answer in words: the end, or null where its form is missed and asked again. */
+function takeText(
   record: RunRecord,
   prompt: Prompt,
-  verdict: { readonly parts: readonly ModelPart[]; readonly text: string },
+  answer: { readonly parts: readonly ModelPart[]; readonly text: string; readonly stop: StopReason },
   said: Omit<Said, 'parts'>,
-  ports: EnginePorts,
+  final: FinalReason | null,
+  { tap, ports }: Pick<Around, 'tap' | 'ports'>,
+): Ending | null {
+  const { parts, stop, text } = answer
+  const formed = judgeFormat(text, record.request.output, ports.checkOutput)
+  if (!formed.ok && mayRepair(record, stop, ports)) {
+    tap.reset('repair')
+    openRepair(record, final, answer, formed.faults)
+    return null
+  }
+  if (formed.ok) record.output = formed.value
+  else warnForm(record, formed.faults)
+  keepSaid(record, prompt, { ...said, parts, stop }, ports.now())
+  return answered(final, stop, text)
+}
+
+/** The repair brought no text: the answer that it was to mend stands, and is shown again. */
+function endUnmended(
+  record: RunRecord,
+  prompt: Prompt,
+  mended: Repair,
+  final: FinalReason | null,
+  { tap, ports }: Pick<Around, 'tap' | 'ports'>,
 ): Ending {
-  if (verdict.text.trim() === '') return unanswered(null, 'length', ports.say)
-  keepSaid(record, prompt, { ...said, parts: verdict.parts }, ports.now())
-  return answered(null, 'length', verdict.text)
+  keepDraft(record, prompt, mended, mended.stop, { tap, ports })
+  return answered(final, mended.stop, mended.draft)
+}
+
+/** Time was over before the repair brought a text. */
+function endLate(record: RunRecord, prompt: Prompt, mended: Repair, tap: Shown, ports: EnginePorts): Ending {
+  keepDraft(record, prompt, mended, cutStop.deadline, { tap, ports })
+  return stopped(record, ports, 'deadline', mended.draft)
 }
 
 /** Runs the open batch to its end and draws what follows from it. */
@@ -204,8 +225,18 @@ function beginStep(record: RunRecord, ports: EnginePorts, final: FinalReason | n
   if (final === null) record.toolSteps += 1
   record.note = null
   const limit = limitBehind(final)
-  if (limit !== null) ports.journal({ event: 'limit', run_id: record.runId, step: record.steps, limit })
+  if (limit !== null) journalLimit(record, ports, limit)
   ports.emit({ event: 'step', data: { step: record.steps, final: final !== null } })
+}
+
+/** Stopped from outside, or by the end of its time. */
+function stopped(record: RunRecord, ports: EnginePorts, why: Interruption, shown: string): Ending {
+  if (why === 'deadline') journalLimit(record, ports, 'timeout_ms')
+  return interrupted(record, why, shown, ports.say)
+}
+
+function journalLimit(record: RunRecord, ports: EnginePorts, limit: LimitReached): void {
+  ports.journal({ event: 'limit', run_id: record.runId, step: record.steps, limit })
 }
 
 function reasonOf(signal: AbortSignal): Interruption {

@@ -46,13 +46,13 @@ export function stampSentence(timezone: string): string {
   )
 }
 
-/** The message as the model is shown it: the stamp stands before its first text. */
+/** The message as the model is shown it: the stamp stands before its first text, or behind pictures that came without one. */
 export function stamped(message: UserMessage, timezone: string): UserMessage {
   const stamp = `[${localTime(instantOf(message.created_at), timezone)}]`
   const first = message.content.findIndex((part) => part.type === 'text')
   const content: UserPart[] =
     first === -1
-      ? [{ type: 'text', text: stamp }, ...message.content]
+      ? [...message.content, { type: 'text', text: stamp }]
       : message.content.map((part, index) =>
           index === first && part.type === 'text' ? { ...part, text: `${stamp} ${part.text}` } : part,
         )

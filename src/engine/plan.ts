@@ -1,9 +1,9 @@
 /**
- * What a run does next: pure decisions at a step's border (SPEC §8.3). Every limit is judged here and nowhere else.
+ * What a run does next: pure decisions at a step's border (SPEC §8.3). Every limit is judged here, the budgets among them in
+ * budget.ts.
  */
-import { isRawNumber, type Json } from '../contract/json.ts'
 import type { LimitReached } from '../contract/result.ts'
-import type { Attempt } from '../contract/usage.ts'
+import { budgetReached } from './budget.ts'
 import { notes } from './notes.ts'
 import type { RunRecord } from './record.ts'
 
@@ -23,7 +23,9 @@ export type Plan =
 
 export function planStep(record: RunRecord, now: number): Plan {
   // A repair stands where the answer it mends stood: it reaches no limit of its own.
-  if (record.repair !== null) return { kind: 'ask', final: record.repair.final ?? 'repair', note: record.repair.note }
+  if (record.repair !== null) {
+    return { kind: 'ask', final: record.repair.final ?? 'repair', note: notes.format(record.repair.faults) }
+  }
   const limit = limitReached(record, now)
   if (limit !== null && !record.request.limits.final_answer) return { kind: 'end', limit }
   const final = limit ?? record.forced
@@ -60,28 +62,4 @@ function limitReached(record: RunRecord, now: number): LimitReached | null {
   const spent = budgetReached(record)
   if (spent !== null) return spent
   return now >= lastCallAt(record) ? 'timeout_ms' : null
-}
-
-/**
- * A budget is reached while it still pays for the final answer: when what is spent, one more step and one final answer of
- * the size of the newest answered request would go beyond it. Where no final answer is wanted nothing is kept for one.
- */
-function budgetReached(record: RunRecord): LimitReached | null {
-  const { limits } = record.request
-  const newest = record.attempts.findLast((attempt) => attempt.status !== 'failed')
-  if (newest === undefined) return null
-  const beyond = (most: number | null, count: (attempt: Attempt) => number) => {
-    if (most === null) return false
-    const spent = record.attempts.reduce((sum, attempt) => sum + count(attempt), 0)
-    return spent >= most || (limits.final_answer && spent + 2 * count(newest) > most)
-  }
-  if (beyond(limits.max_output_tokens_total, (attempt) => attempt.output_tokens)) return 'max_output_tokens_total'
-  if (beyond(limits.max_total_tokens, (attempt) => attempt.total_tokens)) return 'max_total_tokens'
-  if (beyond(number(limits.max_cost), (attempt) => number(attempt.cost) ?? 0)) return 'max_cost'
-  return null
-}
-
-function number(value: Json): number | null {
-  if (isRawNumber(value)) return Number(value.rawJSON)
-  return typeof value === 'number' ? value : null
 }

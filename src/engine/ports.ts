@@ -159,8 +159,13 @@ export interface ToolPort {
 /** Where a run is recorded; the moments at which it is are fixed (SPEC §8.8). */
 export type CommitPoint = 'attempt' | 'answer' | 'tool_attempt' | 'tool_result' | 'step'
 
-/** One line of the journal: an event of SPEC §12.3 and its facts. Never content, never a secret. */
-export type JournalEntry = { readonly event: string; readonly run_id: string } & { readonly [fact: string]: Json }
+/**
+ * One line of the journal: an event of SPEC §12.3 and its facts. Never content, never a secret. `run_id` is null where the event
+ * is the engine's and no run's.
+ */
+export type JournalEntry = { readonly event: string; readonly run_id: string | null } & {
+  readonly [fact: string]: Json
+}
 
 export interface EnginePorts {
   readonly model: ModelPort

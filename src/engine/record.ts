@@ -5,7 +5,7 @@
 import { instantText } from '../contract/instant.ts'
 import type { CallId, RunId } from '../contract/ids.ts'
 import type { Json, JsonObject } from '../contract/json.ts'
-import type { NewMessage } from '../contract/message.ts'
+import type { NewMessage, StopReason } from '../contract/message.ts'
 import type { PendingCall, ToolCallRecord, Warning } from '../contract/result.ts'
 import type { RunRequest } from '../contract/run-request.ts'
 import type { Attempt } from '../contract/usage.ts'
@@ -33,6 +33,8 @@ export interface RunRecord {
   batch: Batch | null
   readonly pending: PendingCall[]
   readonly attempts: Attempt[]
+  /** The attempt that is under way: its request may have left, and its usage is not known yet. null: none. */
+  attempting: { readonly attempt: number; readonly target: number } | null
   readonly warnings: Warning[]
   /** Names of tools that may not be called any more in this run. */
   readonly closedTools: string[]
@@ -56,9 +58,11 @@ export interface RunRecord {
 export interface Repair {
   /** What kept the mended step from tools; null: nothing did. */
   readonly final: FinalReason | null
-  /** The answer as it was given. The model is shown it once more, and nobody stores it. */
+  /** The answer as it was given. The model is shown it once more; it is stored only where no repair brings a text. */
   readonly draft: string
-  readonly note: string
+  readonly stop: StopReason
+  /** What is wrong with its form, each one sentence. */
+  readonly faults: readonly string[]
 }
 
 /** What one step asked of its tools, in call order, and what has come of it so far. */
@@ -74,6 +78,8 @@ export interface BatchCall {
   readonly args: JsonObject
   readonly argsHash: string
   readonly decision: Decision
+  /** Requests that may have left so far. */
+  attempts: number
   /** null until it has ended. */
   outcome: CallOutcome | null
 }
@@ -100,6 +106,7 @@ export function openRecord(runId: RunId, request: RunRequest, warnings: readonly
     batch: null,
     pending: [],
     attempts: [],
+    attempting: null,
     warnings: [...warnings],
     closedTools: [],
     guard: OPEN_GUARD,

@@ -96,10 +96,12 @@ export function tapOf(record: RunRecord, ports: EnginePorts): Shown {
         provider: model?.provider ?? null,
         model: model?.model ?? null,
       })
+      record.attempting = { attempt, target }
       await ports.commit('attempt')
     },
     attemptEnded(attempt) {
       record.attempts.push(attempt)
+      record.attempting = null
       ports.journal({ event: 'attempt_ended', run_id: record.runId, ...attempt })
     },
     warn(warning) {

@@ -89,7 +89,12 @@ export function keepShown(
 }
 
 /** Stores the results of a batch in call order; a deferred call becomes pending instead. */
-export function keepSettled(record: RunRecord, prompt: Prompt, settled: readonly Settled[], ports: EnginePorts): void {
+export function keepSettled(
+  record: RunRecord,
+  prompt: Prompt,
+  settled: readonly Settled[],
+  ports: Pick<EnginePorts, 'now' | 'ticket'>,
+): void {
   for (const one of settled) {
     record.toolCalls.push(one.record)
     if (one.outcome?.kind === 'deferred') record.pending.push(pendingOf(record, one, one.outcome.operationId, ports))
@@ -99,7 +104,7 @@ export function keepSettled(record: RunRecord, prompt: Prompt, settled: readonly
   }
 }
 
-function pendingOf(record: RunRecord, one: Settled, operationId: string, ports: EnginePorts) {
+function pendingOf(record: RunRecord, one: Settled, operationId: string, ports: Pick<EnginePorts, 'now' | 'ticket'>) {
   const expiresAt = instantText(ports.now() + record.request.limits.approval_ttl_ms)
   const call = {
     call_id: one.call.callId,

@@ -27,7 +27,7 @@ export type Verdict =
   /** A call cut by the length limit, and no whole one. */
   | { readonly kind: 'cut_call'; readonly parts: readonly ModelPart[]; readonly text: string }
   /** Neither text nor a call. */
-  | { readonly kind: 'empty' }
+  | { readonly kind: 'empty'; readonly stop: StopReason }
 
 /** `mayCall` is false on a step without tools: calls are dropped unexecuted then, the text is kept. */
 export function judge(message: ModelMessage, mayCall: boolean): Verdict {
@@ -44,9 +44,14 @@ export function judge(message: ModelMessage, mayCall: boolean): Verdict {
   if (message.stop === 'paused' && mayCall) return { kind: 'paused', parts }
   if (cut && mayCall && message.stop === 'length') return { kind: 'cut_call', parts, text }
   if (text.trim() !== '' && !isLeakedMarkup(text)) {
-    return { kind: 'answered', parts, stop: message.stop === 'tool_calls' ? 'end_turn' : message.stop, text }
+    return { kind: 'answered', parts, stop: withoutCalls(message.stop), text }
   }
-  return message.stop === 'refusal' ? { kind: 'refused' } : { kind: 'empty' }
+  return message.stop === 'refusal' ? { kind: 'refused' } : { kind: 'empty', stop: withoutCalls(message.stop) }
+}
+
+/** An answer without a call that is run did not end for calls, whatever the provider's word for it. */
+function withoutCalls(stop: StopReason): StopReason {
+  return stop === 'tool_calls' ? 'end_turn' : stop
 }
 
 export function textOf(parts: readonly ModelPart[]): string {

@@ -1,7 +1,8 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { judgeFormat, type CheckOutput } from '../../src/engine/format-gate.ts'
-import { answer, call, calls, ok, play, streamed, text } from '../fakes/engine.ts'
+import type { StepAnswer } from '../../src/engine/ports.ts'
+import { answer, call, calls, ok, play, streamed, text, type Play, type Played } from '../fakes/engine.ts'
 import { tool } from '../fakes/run-request.ts'
 
 /** Fits where the value has `ok: true`. */
@@ -138,3 +139,95 @@ test('loop_guard sets the thresholds of one run', async () => {
     ['ok', 'ok', 'ok', 'ok', 'refused'],
   )
 })
+
+test('the text beside a call that was cut twice passes the gate like any answer', async () => {
+  const cut = answer(
+    [{ type: 'text', text: 'no JSON' }, call('getOrders', null, { fault: 'cut', argsText: '{' })],
+    'length',
+  )
+  const played = await play({
+    request: { output, tools: [tool('getOrders')] },
+    model: [cut, cut, text('{"ok":true}')],
+    checkOutput: check,
+  })
+  assert.deepEqual(played.result.output, { ok: true })
+  assert.deepEqual(played.result.warnings, [])
+})
+
+/** Ways for a repair to bring no text, and what the run's stop reason is then. */
+const textless: readonly (readonly [string, StepAnswer | Play])[] = [
+  ['empty', answer([])],
+  ['an empty one that was thought about', thinking(answer([{ type: 'reasoning', text: 'hm' }]))],
+  ['a refusal without words', answer([], 'refusal')],
+  ['blank', streamed(' \n')],
+  ['a failure', { kind: 'failed', failure: { code: 'provider_unavailable', detail: 'x' }, shown: '', target: 0 }],
+]
+
+function thinking(then: StepAnswer): Play {
+  return (_ask, tap) => {
+    tap.reasoning('hm')
+    return then
+  }
+}
+
+for (const [what, repair] of textless) {
+  test(`a repair that is ${what} leaves the answer it was to mend, shown again and stored, with format_not_met`, async () => {
+    const played = await play({
+      request: { output, stream: { reasoning: true } },
+      model: [streamed('no JSON'), repair],
+      checkOutput: check,
+    })
+    assert.equal(played.result.status, 'completed')
+    assert.equal(played.result.stop_reason, 'end_turn')
+    assertDraftStands(played)
+  })
+}
+
+test('a repair behind a limit that fails is stopped_limit with the answer it was to mend', async () => {
+  const failure = { code: 'provider_unavailable', detail: 'x' } as const
+  const played = await play({
+    request: { output, limits: { max_steps: 0 } },
+    model: [streamed('no JSON'), { kind: 'failed', failure, shown: '', target: 0 }],
+    checkOutput: check,
+  })
+  assert.equal(played.result.limit_reached, 'max_steps')
+  assertDraftStands(played)
+})
+
+test('a failure after half a repair leaves the whole answer, not the half', async () => {
+  const failure = { code: 'provider_unavailable', detail: 'x' } as const
+  const half: Play = (_ask, tap) => {
+    tap.text('{"o')
+    return { kind: 'failed', failure, shown: '{"o', target: 0 }
+  }
+  assertDraftStands(await play({ request: { output }, model: [streamed('no JSON'), half], checkOutput: check }))
+})
+
+for (const late of [{ kind: 'out_of_time' }, { kind: 'interrupted', shown: '', target: 0 }] as const) {
+  test(`the deadline in a repair (${late.kind}) leaves the answer it was to mend`, async () => {
+    const stop = new AbortController()
+    const cut: Play = () => {
+      stop.abort('deadline')
+      return late
+    }
+    const played = await play({ request: { output }, model: [streamed('no JSON'), cut], checkOutput: check, stop })
+    assert.equal(played.result.limit_reached, 'timeout_ms')
+    assert.equal(played.result.stop_reason, 'timeout')
+    assertDraftStands(played)
+  })
+}
+
+function assertDraftStands({ result, events }: Played): void {
+  assert.equal(result.text, 'no JSON')
+  assert.equal(result.answer_source, 'model')
+  assert.equal(result.output, null)
+  assert.deepEqual(
+    result.warnings.map(({ code }) => code),
+    ['format_not_met'],
+  )
+  assert.deepEqual(
+    result.messages.map((message) => message.role === 'assistant' && message.content),
+    [[{ type: 'text', text: 'no JSON' }]],
+  )
+  assert.deepEqual(events.at(-1), { event: 'delta', data: { step: 2, offset: 0, text: 'no JSON' } })
+}

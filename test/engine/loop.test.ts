@@ -289,6 +289,16 @@ test('PS-36: empty twice is completed with the fallback sentence and no empty me
   assertValidHistory(played)
 })
 
+for (const shown of [' \n', '<tool_call>{}']) {
+  test(`what was shown of an empty answer (${JSON.stringify(shown)}) is reset before the next step`, async () => {
+    const played = await play({ model: [streamed(shown), streamed('Here.')] })
+    assert.deepEqual(
+      played.events.map(({ event, data }) => (event === 'reset' ? data : event)),
+      ['step', 'delta', { step: 1, reason: 'empty' }, 'step', 'delta'],
+    )
+  })
+}
+
 test('PS-37: reasoning alone is an empty answer', async () => {
   const reasoning = { type: 'reasoning' as const, text: 'hm' }
   const played = await play({ model: [answer([reasoning]), answer([reasoning])] })
@@ -519,6 +529,12 @@ test('a paused turn goes on with its own message at the end', async () => {
   const played = await play({ model: [answer([{ type: 'text', text: 'Searching…' }], 'paused'), text('Found.')] })
   assert.equal(played.asks[1]?.messages.at(-1)?.role, 'assistant')
   assert.equal(played.result.text, 'Found.')
+})
+
+test('a paused turn of reasoning alone is nothing to go on from, and is not stored', async () => {
+  const played = await play({ model: [answer([{ type: 'reasoning', text: 'hm' }], 'paused'), text('Found.')] })
+  assert.equal(played.asks[1]?.messages.at(-1)?.role, 'user')
+  assert.equal(played.result.messages.length, 1)
 })
 
 test('CA-04: a cancel in mid-text keeps exactly what was shown', async () => {

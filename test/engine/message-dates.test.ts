@@ -23,5 +23,5 @@ for (const [instant, zone, expected] of cases) {
 test('a message of pictures only gets its stamp as a text of its own', () => {
   const image = { type: 'image' as const, url: 'https://x.example/a.png', mime_type: 'image/png' }
   const message = stamped({ role: 'user', content: [image], created_at: '2026-01-01T00:00:00Z' }, 'UTC')
-  assert.deepEqual(message.content, [{ type: 'text', text: '[Thu 2026-01-01 00:00 +00:00]' }, image])
+  assert.deepEqual(message.content, [image, { type: 'text', text: '[Thu 2026-01-01 00:00 +00:00]' }])
 })
