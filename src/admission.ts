@@ -1,6 +1,6 @@
 /**
  * Judges the body of POST /runs before anything is started: its form, its history, its models, its tools, every address in it,
- * every ticket sent back. All faults are told in one list.
+ * every ticket sent back. All faults are told in one list. POST /validate asks the same judge and starts nothing.
  */
 import { argsHash, fingerprint } from './contract/canonical.ts'
 import { MAX_FAULTS, type Faults } from './contract/check.ts'
@@ -8,6 +8,7 @@ import type { Fault } from './contract/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from './contract/json.ts'
 import { callsOf, type ToolCallPart } from './contract/message.ts'
 import { parseRunRequest } from './contract/parse-run-request.ts'
+import type { Warning } from './contract/result.ts'
 import type { RunRequest } from './contract/run-request.ts'
 import type { Egress } from './egress/egress.ts'
 import { checkHistory } from './engine/history-rules.ts'
@@ -15,7 +16,7 @@ import { checkTicket, type EngineTokens } from './runs/run-token.ts'
 import type { AdmissionAnswer, Admit } from './server/admission-port.ts'
 import { schemaFaults } from './tools/schema-bounds.ts'
 
-export interface AdmissionParts {
+export interface JudgeParts {
   readonly defaultTimezone: string
   readonly tokens: EngineTokens
   readonly hasCallbackSecret: boolean
@@ -23,8 +24,26 @@ export interface AdmissionParts {
   readonly targetFaults: (targets: RunRequest['targets']) => readonly Fault[]
 }
 
-export function createAdmission(parts: AdmissionParts): Admit {
+/** The one verdict on a body. */
+export interface Judgement {
+  /** Where `refusal` is null: the run. Else it means nothing and must not be run. */
+  readonly request: RunRequest
+  readonly warnings: readonly Warning[]
+  readonly refusal: Extract<AdmissionAnswer, { kind: 'refused' }> | null
+}
+
+export type Judge = (body: Json) => Judgement
+
+export function createAdmission(judge: Judge): Admit {
   return async (body) => {
+    const { refusal, request, warnings } = judge(body)
+    if (refusal !== null) return refusal
+    return { kind: 'admitted', admission: { request, warnings, fingerprint: fingerprint(comparable(body)) } }
+  }
+}
+
+export function createJudge(parts: JudgeParts): Judge {
+  return (body) => {
     const { request, faults, warnings } = parseRunRequest(body, { defaultTimezone: parts.defaultTimezone })
     if (!historyIsTorn(faults)) checkHistory(request.messages, faults)
     for (const { path, message } of parts.targetFaults(request.targets)) {
@@ -36,11 +55,10 @@ export function createAdmission(parts: AdmissionParts): Admit {
     checkCallback(request, parts, faults)
     checkOutput(request, faults)
     if (faults.list.length > 0) {
-      return { kind: 'refused', code: 'invalid_request', faults: faults.list.slice(0, MAX_FAULTS) }
+      const refusal = { kind: 'refused', code: 'invalid_request', faults: faults.list.slice(0, MAX_FAULTS) } as const
+      return { request, warnings, refusal }
     }
-    const ticket = ticketFault(request, parts.tokens)
-    if (ticket !== null) return ticket
-    return { kind: 'admitted', admission: { request, warnings, fingerprint: fingerprint(comparable(body)) } }
+    return { request, warnings, refusal: ticketFault(request, parts.tokens) }
   }
 }
 
@@ -51,7 +69,7 @@ function historyIsTorn(faults: Faults): boolean {
   )
 }
 
-function checkTools(request: RunRequest, parts: AdmissionParts, faults: Faults): void {
+function checkTools(request: RunRequest, parts: JudgeParts, faults: Faults): void {
   for (const [index, tool] of request.tools.entries()) {
     const refusal = parts.judge('tool', tool.url)
     if (refusal !== null) faults.add(`tools[${index}].url`, refused(refusal.reason, refusal.host, 'EGRESS_ALLOWLIST'))
@@ -71,7 +89,7 @@ function checkOutput({ output }: RunRequest, faults: Faults): void {
   }
 }
 
-function checkCallback(request: RunRequest, parts: AdmissionParts, faults: Faults): void {
+function checkCallback(request: RunRequest, parts: JudgeParts, faults: Faults): void {
   if (request.callback === null) return
   const refusal = parts.judge('callback', request.callback.url)
   if (refusal !== null) faults.add('callback.url', refused(refusal.reason, refusal.host, 'EGRESS_ALLOWLIST'))
@@ -83,7 +101,7 @@ function refused(reason: string, host: string, list: string): string {
 }
 
 /** A ticket that is sent back must belong to its call, with the very arguments the history holds, and still be good. */
-function ticketFault(request: RunRequest, tokens: EngineTokens): AdmissionAnswer | null {
+function ticketFault(request: RunRequest, tokens: EngineTokens): Judgement['refusal'] {
   let calls = new Map<string, ToolCallPart>()
   for (const [index, message] of request.messages.entries()) {
     if (message.role === 'assistant') calls = new Map(callsOf(message).map((call) => [call.call_id, call]))

@@ -27,6 +27,7 @@ export const errors = {
   overloaded: { http: 429, retry: 'later' },
   internal: { http: 500, retry: 'later' },
   draining: { http: 503, retry: 'later' },
+  state_unavailable: { http: 503, retry: 'later' },
 
   provider_auth: { retry: 'after_mending' },
   provider_quota: { retry: 'after_mending' },
