@@ -30,10 +30,12 @@ export interface RunEventLog {
 export interface RunEventLogOptions {
   /** Default: `MAX_TEXT_CHARS`. */
   readonly maxTextChars?: number
+  /** Stands before every id, so that ids of two logs of one run differ. Default: none. */
+  readonly idPrefix?: string
 }
 
 export function createRunEventLog(options: RunEventLogOptions = {}): RunEventLog {
-  const entries = createLogEntries(options.maxTextChars ?? MAX_TEXT_CHARS)
+  const entries = createLogEntries(options.maxTextChars ?? MAX_TEXT_CHARS, options.idPrefix)
   const asleep = new Set<() => void>()
   /** Runs after a waking; until it has ended nobody is woken again. */
   let mergeWindow: NodeJS.Timeout | null = null

@@ -39,6 +39,9 @@ interface TextEntry {
 
 type Entry = SingleEntry | TextEntry
 
+/** Entry and units of an id. */
+const PLACE = /^(0|[1-9]\d{0,14})-(0|[1-9]\d{0,14})$/
+
 /** How far a reader has come: everything before `entry`, and `taken` units of it. */
 export interface Cursor {
   entry: number
@@ -59,8 +62,8 @@ export interface LogEntries {
   resync(): LoggedEvent
 }
 
-/** `maxTextChars` as `MAX_TEXT_CHARS` of `event-log.ts`. */
-export function createLogEntries(maxTextChars: number): LogEntries {
+/** `maxTextChars` as `MAX_TEXT_CHARS` of `event-log.ts`; `idPrefix` stands before every id. */
+export function createLogEntries(maxTextChars: number, idPrefix = ''): LogEntries {
   const entries: Entry[] = []
   const droppable: TextEntry[] = []
   let heldChars = 0
@@ -95,7 +98,7 @@ export function createLogEntries(maxTextChars: number): LogEntries {
       if (cursor.taken < entry.length && !(entry.kind === 'text' && entry.dropped)) {
         const event = entry.kind === 'single' ? entry.event : pieceOf(entry, cursor.taken)
         cursor.taken += entry.kind === 'single' ? 1 : textLength(event)
-        return { id: `${cursor.entry}-${cursor.taken}`, event }
+        return { id: `${idPrefix}${cursor.entry}-${cursor.taken}`, event }
       }
       if (cursor.entry === entries.length - 1) return null
       cursor.entry += 1
@@ -105,7 +108,7 @@ export function createLogEntries(maxTextChars: number): LogEntries {
   }
 
   function cursorAt(id: EventId): Cursor | null {
-    const match = /^(0|[1-9]\d{0,14})-(0|[1-9]\d{0,14})$/.exec(id)
+    const match = id.startsWith(idPrefix) ? PLACE.exec(id.slice(idPrefix.length)) : null
     if (match === null) return null
     const cursor = { entry: Number(match[1]), taken: Number(match[2]) }
     // The id of a resync: nothing of the log itself was had yet.
@@ -128,7 +131,7 @@ export function createLogEntries(maxTextChars: number): LogEntries {
     resync: () => {
       const step = currentStep(entries)
       const text = visibleText(entries, step).map((entry) => entry.text ?? entry.chunks.join(''))
-      return { id: '0-0', event: { event: 'resync', data: { step, text: text.join('') } } }
+      return { id: `${idPrefix}0-0`, event: { event: 'resync', data: { step, text: text.join('') } } }
     },
   }
 }

@@ -4,14 +4,11 @@
  * `admit` is synchronous from its first to its last line, which is what makes fifty equal posts at once start one run. A
  * session's lock and an idempotency key name the run they belong to, and only that run's end frees them.
  */
-import { ulid } from 'ulid'
-import { runId as toRunId, type RunId } from '../contract/ids.ts'
-import { instantText } from '../contract/instant.ts'
-import { DEADLINE_GRACE_MS, type Callback } from '../contract/run-request.ts'
+import type { RunId } from '../contract/ids.ts'
+import type { Callback } from '../contract/run-request.ts'
 import type { JournalEntry } from '../engine/ports.ts'
-import { openRecord, type RunRecord } from '../engine/record.ts'
+import type { RunRecord } from '../engine/record.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
-import { createRunEventLog, type RunEventLog } from './event-log.ts'
 import type {
   AckOutcome,
   Admission,
@@ -28,7 +25,9 @@ import type {
   RunView,
 } from './ports.ts'
 import { toDrop, type Kept, type RetentionLimits } from './retention.ts'
-import { next, type RunEvent, type RunState } from './state.ts'
+import { keyOf, openEntry, restoredEntry, sessionKeyOf, viewOf, type EndedRun, type RunEntry } from './run-entry.ts'
+import type { KnownKey } from './spool-record.ts'
+import { next, type RunEvent } from './state.ts'
 
 export interface MemoryRunsOptions extends RetentionLimits {
   /** At most so many runs are going at once; beyond it `admit` says `overloaded`. */
@@ -36,6 +35,10 @@ export interface MemoryRunsOptions extends RetentionLimits {
   readonly journal: (entry: JournalEntry) => void
   /** A result was acked: no further try to deliver it is needed. */
   readonly onAcked: (runId: RunId) => void
+  /** Told inside `admit`, before the run begins: whoever keeps runs elsewhere too begins here. Default: nobody. */
+  readonly onAdmitted?: (key: KnownKey, admission: Admission, record: RunRecord) => void
+  /** Told of every run that is let go of. Default: nobody. */
+  readonly onDropped?: (runIds: readonly RunId[]) => void
 }
 
 /** SPEC §3.7. */
@@ -43,50 +46,36 @@ const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000
 const MAX_KEYS = 200_000
 const SWEEP_MS = 30_000
 
-interface Entry {
-  readonly runId: RunId
-  readonly sessionKey: string | null
-  readonly startedAt: string
-  readonly deadlineAt: string
-  readonly warnings: RunView['warnings']
-  readonly callback: Callback | null
-  readonly events: RunEventLog
-  readonly cancelled: AbortController
-  /** The working record; let go of once there is a result. */
-  record: RunRecord | null
-  state: RunState
-  result: ResultBytes | null
-  delivery: { state: DeliveryState; readonly attempts: DeliveryAttempt[] }
-  /** When the state last changed, ms. */
-  since: number
-  readonly waiters: Set<() => void>
-}
-
-interface Key {
-  readonly runId: RunId
-  readonly fingerprint: string
-  readonly expiresAt: number
-}
-
 export interface MemoryRuns {
   readonly store: RunStore
   readonly queue: RunQueue
   readonly events: EventLog
+  /** Puts back what an earlier life of the engine kept; called before anything is admitted. Keys in any order. */
+  restore(runs: readonly EndedRun[], keys: readonly KnownKey[]): void
+  /** Takes back a run just admitted, as if it had never been: its key and its session are free, what it does is void. */
+  revoke(runId: RunId): void
   /** Stops the sweeping timer. */
   close(): void
 }
 
 export function createMemoryRuns(options: MemoryRunsOptions): MemoryRuns {
   const registry = new Registry(options)
-  return { store: registry, queue: registry, events: registry, close: () => registry.close() }
+  return {
+    store: registry,
+    queue: registry,
+    events: registry,
+    restore: (runs, keys) => registry.restore(runs, keys),
+    revoke: (runId) => registry.revoke(runId),
+    close: () => registry.close(),
+  }
 }
 
 class Registry implements RunStore, RunQueue, EventLog {
   readonly #options: MemoryRunsOptions
-  readonly #runs = new Map<string, Entry>()
+  readonly #runs = new Map<string, RunEntry>()
   /** Session key → the run that holds it. */
   readonly #sessions = new Map<string, RunId>()
-  readonly #keys = new Map<string, Key>()
+  readonly #keys = new Map<string, KnownKey>()
   readonly #idle = new Set<() => void>()
   readonly #sweeping: NodeJS.Timeout
   #handle: ((lease: RunLease) => Promise<void>) | null = null
@@ -104,26 +93,54 @@ class Registry implements RunStore, RunQueue, EventLog {
     clearInterval(this.#sweeping)
   }
 
+  restore(runs: readonly EndedRun[], keys: readonly KnownKey[]): void {
+    for (const run of runs) {
+      const entry = restoredEntry(run)
+      this.#runs.set(run.runId, entry)
+      this.#keptCount += 1
+      this.#keptChars += run.result.json.length
+      if (entry.state === 'ended' && entry.sessionKey !== null) this.#sessions.set(entry.sessionKey, run.runId)
+    }
+    for (const known of keys.toSorted((left, right) => left.expiresAt - right.expiresAt)) {
+      this.#keys.set(known.key, known)
+    }
+    this.#sweep()
+  }
+
+  revoke(runId: RunId): void {
+    const entry = this.#runs.get(runId)
+    if (entry?.record == null) return
+    const key = keyOf(entry.record.request)
+    if (this.#keys.get(key)?.runId === runId) this.#keys.delete(key)
+    this.#runs.delete(runId)
+    this.#free(entry)
+    entry.cancelled.abort()
+    this.#oneLess()
+    wakeAll(entry.waiters)
+  }
+
   // ------------------------------------------------------------------------------------------------------ store
 
   async admit(admission: Admission): Promise<AdmitOutcome> {
     const { request, fingerprint } = admission
-    const key = JSON.stringify([request.tenant_id, request.idempotency_key])
+    const now = Date.now()
+    const key = keyOf(request)
     const known = this.#keys.get(key)
-    if (known !== undefined && known.expiresAt > Date.now()) {
+    if (known !== undefined && known.expiresAt > now) {
       return { kind: known.fingerprint === fingerprint ? 'repeat' : 'conflict', runId: known.runId }
     }
-    const sessionKey = request.session_id === null ? null : JSON.stringify([request.tenant_id, request.session_id])
+    const sessionKey = sessionKeyOf(request)
     const holder = sessionKey === null ? undefined : this.#runs.get(this.#sessions.get(sessionKey) ?? '')
     if (holder !== undefined) {
       return { kind: holder.state === 'running' ? 'run_active' : 'result_pending', runId: holder.runId }
     }
     if (this.#running >= this.#options.maxRuns) return { kind: 'overloaded' }
 
-    const entry = openEntry(admission, sessionKey)
+    const entry = openEntry(admission, now)
+    const began: KnownKey = { key, runId: entry.runId, fingerprint, expiresAt: now + IDEMPOTENCY_TTL_MS }
     this.#runs.set(entry.runId, entry)
     this.#keys.delete(key)
-    this.#keys.set(key, { runId: entry.runId, fingerprint, expiresAt: Date.now() + IDEMPOTENCY_TTL_MS })
+    this.#keys.set(key, began)
     if (sessionKey !== null) this.#sessions.set(sessionKey, entry.runId)
     this.#options.journal({
       event: 'accepted',
@@ -133,6 +150,7 @@ class Registry implements RunStore, RunQueue, EventLog {
       model: request.targets[0].model,
     })
     this.#running += 1
+    if (entry.record !== null) this.#options.onAdmitted?.(began, admission, entry.record)
     queueMicrotask(() => void this.#handle?.(this.#leaseOf(entry)))
     return { kind: 'new', runId: entry.runId }
   }
@@ -210,7 +228,7 @@ class Registry implements RunStore, RunQueue, EventLog {
     return this.#runs.get(runId)?.events.read(after, signal) ?? null
   }
 
-  #leaseOf(entry: Entry): RunLease {
+  #leaseOf(entry: RunEntry): RunLease {
     return {
       runId: entry.runId,
       cancelled: entry.cancelled.signal,
@@ -223,20 +241,26 @@ class Registry implements RunStore, RunQueue, EventLog {
     }
   }
 
-  #finish(entry: Entry, result: ResultBytes, done: StreamEvent): void {
+  #finish(entry: RunEntry, result: ResultBytes, done: StreamEvent): void {
+    // Taken back meanwhile: nobody knows of it.
+    if (!this.#runs.has(entry.runId)) return
     entry.result = result
     entry.record = null
-    this.#running -= 1
     this.#keptCount += 1
     this.#keptChars += result.json.length
     this.#move(entry, 'finished')
     entry.events.append(done)
     const { maxResults, maxResultBytes } = this.#options
     if (this.#keptCount > maxResults || this.#keptChars > maxResultBytes) this.#sweep()
+    this.#oneLess()
+  }
+
+  #oneLess(): void {
+    this.#running -= 1
     if (this.#running === 0) wakeAll(this.#idle)
   }
 
-  #move(entry: Entry, event: RunEvent): void {
+  #move(entry: RunEntry, event: RunEvent): void {
     const before = entry.state
     entry.state = next(before, event)
     if (entry.state === before) return
@@ -246,7 +270,7 @@ class Registry implements RunStore, RunQueue, EventLog {
   }
 
   /** Only the run that holds a session gives it back. */
-  #free(entry: Entry): void {
+  #free(entry: RunEntry): void {
     const { sessionKey, runId } = entry
     if (sessionKey !== null && this.#sessions.get(sessionKey) === runId) this.#sessions.delete(sessionKey)
   }
@@ -258,7 +282,8 @@ class Registry implements RunStore, RunQueue, EventLog {
       if (result !== null) kept.push({ runId, stored: state === 'stored', since, bytes: result.json.length })
     }
     kept.sort((left, right) => left.since - right.since)
-    for (const run of toDrop(kept, this.#options, now)) this.#drop(run)
+    const dropped = toDrop(kept, this.#options, now).flatMap((run) => this.#drop(run))
+    if (dropped.length > 0) this.#options.onDropped?.(dropped)
     // Keys stand in the order in which they were made, so the expired ones are at the front.
     for (const [key, { expiresAt }] of this.#keys) {
       if (expiresAt > now && this.#keys.size <= MAX_KEYS) break
@@ -266,41 +291,20 @@ class Registry implements RunStore, RunQueue, EventLog {
     }
   }
 
-  #drop({ runId, stored, bytes }: Kept): void {
+  #drop({ runId, stored, bytes }: Kept): RunId[] {
     const entry = this.#runs.get(runId)
-    if (entry === undefined) return
+    if (entry === undefined) return []
     this.#runs.delete(runId)
     this.#keptCount -= 1
     this.#keptChars -= bytes
     this.#free(entry)
     if (!stored) this.#options.journal({ event: 'dropped_undelivered', run_id: runId })
+    return [entry.runId]
   }
 }
 
 /** Nothing takes a run away from the only process there is. */
 const NEVER = new AbortController().signal
-
-function openEntry({ request, warnings }: Admission, sessionKey: string | null): Entry {
-  const now = Date.now()
-  const runId = toRunId(ulid(now))
-  const deadlineAt = now + request.limits.timeout_ms
-  return {
-    runId,
-    sessionKey,
-    startedAt: instantText(now),
-    deadlineAt: instantText(deadlineAt + DEADLINE_GRACE_MS),
-    warnings,
-    callback: request.callback,
-    events: createRunEventLog(),
-    cancelled: new AbortController(),
-    record: openRecord(runId, request, warnings, now),
-    state: 'running',
-    result: null,
-    delivery: { state: request.callback === null ? 'none' : 'pending', attempts: [] },
-    since: now,
-    waiters: new Set(),
-  }
-}
 
 /** Resolves when one of the set is called, or the signal aborts. */
 function until(waiters: Set<() => void>, signal: AbortSignal): Promise<void> {
@@ -318,18 +322,4 @@ function until(waiters: Set<() => void>, signal: AbortSignal): Promise<void> {
 
 function wakeAll(waiters: Set<() => void>): void {
   for (const wake of waiters) wake()
-}
-
-function viewOf(entry: Entry | undefined): RunView | null {
-  if (entry === undefined) return null
-  return {
-    runId: entry.runId,
-    state: entry.state,
-    status: entry.result?.status ?? 'running',
-    startedAt: entry.startedAt,
-    deadlineAt: entry.deadlineAt,
-    warnings: entry.warnings,
-    delivery: entry.delivery,
-    result: entry.result,
-  }
 }

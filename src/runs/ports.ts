@@ -31,6 +31,8 @@ export type AdmitOutcome =
   | { readonly kind: 'result_pending'; readonly runId: RunId }
   /** MAX_RUNS runs are going. */
   | { readonly kind: 'overloaded' }
+  /** It could not be made to outlast a restart, and that was promised: nothing was started. */
+  | { readonly kind: 'not_kept' }
 
 /** One try to deliver the result. */
 export interface DeliveryAttempt {

@@ -3,24 +3,19 @@
  *
  * Nothing a run does may take the process down: what the loop throws is a bug, journalled, and ends this run as `failed`.
  */
-import { ulid } from 'ulid'
-import { callId } from '../contract/ids.ts'
 import type { RunResult } from '../contract/result.ts'
+import { closeBatch } from '../engine/close-batch.ts'
 import { failed, resultOf, type Ending } from '../engine/ending.ts'
 import { runLoop } from '../engine/loop.ts'
-import type { EnginePorts, Interruption, ModelPort, ToolPort } from '../engine/ports.ts'
+import type { EnginePorts, Interruption } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
-import { settle } from '../engine/calls.ts'
-import { keepSettled } from '../engine/transcript.ts'
 import { addUsage } from '../usage/add.ts'
 import type { CallbackOutbox, RunLease } from './ports.ts'
+import type { RunSources, SourcesFor } from './run-sources.ts'
 
 export interface RunnerParts {
-  /** A model port for one run: what it learns about a provider on the way stays within the run. */
-  readonly modelForRun: () => ModelPort
-  readonly tools: ToolPort
+  readonly sourcesFor: SourcesFor
   readonly outbox: CallbackOutbox
-  readonly ticket: EnginePorts['ticket']
   readonly say: EnginePorts['say']
   readonly checkOutput: EnginePorts['checkOutput']
   readonly journal: EnginePorts['journal']
@@ -32,19 +27,25 @@ export function createRunner(parts: RunnerParts): (lease: RunLease) => Promise<v
   return async (lease) => {
     const record = await lease.load()
     lease.append({ event: 'start', data: { run_id: record.runId } })
-    const stop = stopSignal(lease, record, parts.shutdown)
-    const ending = await loopOf(record, portsOf(lease, record, parts), stop.signal)
+    const sources = parts.sourcesFor(record)
+    const stop = stopSignal(lease, record, parts.shutdown, sources)
+    const ending = await loopOf(record, portsOf(lease, record, parts, sources), stop.signal)
     stop.release()
-    await conclude(lease, record, ending, parts)
+    await conclude(lease, record, ending, parts, sources)
   }
 }
 
 /** One signal for everything that can stop a run, with the reason in it. */
-function stopSignal(lease: RunLease, record: RunRecord, shutdown: AbortSignal) {
+function stopSignal(lease: RunLease, record: RunRecord, shutdown: AbortSignal, sources: RunSources) {
   const controller = new AbortController()
+  const stop = (why: Interruption) => {
+    if (controller.signal.aborted) return
+    sources.stopped(why)
+    controller.abort(why)
+  }
   const listeners: [AbortSignal, () => void][] = []
   const on = (signal: AbortSignal, why: Interruption) => {
-    const abort = () => controller.abort(why)
+    const abort = () => stop(why)
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
     listeners.push([signal, abort])
@@ -52,26 +53,26 @@ function stopSignal(lease: RunLease, record: RunRecord, shutdown: AbortSignal) {
   on(lease.lost, 'lost')
   on(lease.cancelled, 'cancelled')
   on(shutdown, 'shutdown')
-  const deadline = setTimeout(() => controller.abort('deadline' satisfies Interruption), record.deadlineAt - Date.now())
+  const disarm = sources.atDeadline(record.deadlineAt, () => stop('deadline'))
   return {
     signal: controller.signal,
     release() {
-      clearTimeout(deadline)
+      disarm()
       for (const [signal, abort] of listeners) signal.removeEventListener('abort', abort)
     },
   }
 }
 
-function portsOf(lease: RunLease, record: RunRecord, parts: RunnerParts): EnginePorts {
+function portsOf(lease: RunLease, record: RunRecord, parts: RunnerParts, sources: RunSources): EnginePorts {
   return {
-    model: parts.modelForRun(),
-    tools: parts.tools,
-    now: () => Date.now(),
-    newCallId: () => callId(ulid()),
+    model: sources.model,
+    tools: sources.tools,
+    now: sources.now,
+    newCallId: sources.newCallId,
     commit: async () => lease.commit(record),
     emit: (event) => lease.append(event),
     journal: parts.journal,
-    ticket: parts.ticket,
+    ticket: sources.ticket,
     say: parts.say,
     checkOutput: parts.checkOutput,
   }
@@ -91,17 +92,17 @@ async function loopOf(record: RunRecord, ports: EnginePorts, signal: AbortSignal
   }
 }
 
-/** Calls that were open when a bug struck are answered truthfully, so that the history stays valid. */
-function closeBatch(record: RunRecord, ports: EnginePorts): void {
-  if (record.batch === null) return
-  const settled = settle(record, record.batch)
-  record.batch = null
-  keepSettled(record, { system: '', messages: [], cacheKey: null, timeNote: null }, settled, ports)
-}
-
-async function conclude(lease: RunLease, record: RunRecord, ending: Ending, parts: RunnerParts): Promise<void> {
-  const result = resultOf(record, ending, addUsage(record.attempts, record.request.targets), Date.now(), parts.say)
-  await lease.finish(record, { json: JSON.stringify(result), status: result.status }, doneEvent(result))
+async function conclude(
+  lease: RunLease,
+  record: RunRecord,
+  ending: Ending,
+  parts: RunnerParts,
+  sources: RunSources,
+): Promise<void> {
+  const result = resultOf(record, ending, addUsage(record.attempts, record.request.targets), sources.now(), parts.say)
+  const json = JSON.stringify(result)
+  await lease.finish(record, { json, status: result.status }, doneEvent(result))
+  sources.ended(json)
   parts.journal({
     event: 'ended',
     run_id: record.runId,
@@ -115,7 +116,8 @@ async function conclude(lease: RunLease, record: RunRecord, ending: Ending, part
   if (record.request.callback !== null) parts.outbox.add(record.runId)
 }
 
-function doneEvent(result: RunResult) {
+/** What the stream tells of the end. */
+export function doneEvent(result: RunResult) {
   const { status, stop_reason, limit_reached, error } = result
   return { event: 'done' as const, data: { status, stop_reason, limit_reached, error, pending: result.pending.length } }
 }

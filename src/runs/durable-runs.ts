@@ -1,0 +1,371 @@
+/**
+ * Runs that outlast the process: the memory of `memory-runs.ts`, with a spool beside it. The memory decides everything; here
+ * it is only written down, at the moments a promise depends on:
+ *
+ *     admit ── durable ──▶ 202      calls decided ── written ──▶ tool      result ── durable ──▶ done, callback
+ *     ack ── durable ──▶ 200        attempt, step, try to deliver: written, nobody waits
+ *
+ * A run begins while its first frame is still on its way to the disk: a first token is not held up, and no tool is called
+ * before. Where the frame cannot be written the run is taken back. Later faults let the run go on in memory, and are
+ * journalled once a run.
+ */
+import { join } from 'node:path'
+import { createMemoryRuns, type MemoryRuns, type MemoryRunsOptions } from './memory-runs.ts'
+import type { RunId } from '../contract/ids.ts'
+import type { StreamEvent } from '../contract/stream-event.ts'
+import type { EnginePorts } from '../engine/ports.ts'
+import type { RunRecord } from '../engine/record.ts'
+import type {
+  AckOutcome,
+  Admission,
+  AdmitOutcome,
+  DeliveryAttempt,
+  DeliveryState,
+  ResultBytes,
+  RunLease,
+  RunQueue,
+  RunStore,
+} from './ports.ts'
+import { restartedResult } from './restarted.ts'
+import { facts, sessionKeyOf, type EndedRun } from './run-entry.ts'
+import { doneEvent } from './runner.ts'
+import type { Sealer } from './sealer.ts'
+import { codeOf, type WriteFault } from './spool-file.ts'
+import { Spool } from './spool.ts'
+import { loadKeys, loadRuns, type LeftRun, type LoadOptions } from './spool-load.ts'
+import { takeLock } from './state-lock.ts'
+import { progressOf, recordOf, toldAtFirst, type Accepted, type Ended, type KnownKey } from './spool-record.ts'
+
+export interface DurableRunsOptions extends Omit<MemoryRunsOptions, 'onAdmitted' | 'onDropped'> {
+  /** STATE_DIR: it must be there, and this process must be the only one to use it. */
+  readonly directory: string
+  readonly sealer: Sealer
+  /** STATE_MAX_BYTES. */
+  readonly maxBytes: number
+  readonly ticket: EnginePorts['ticket']
+  readonly say: EnginePorts['say']
+}
+
+export type Recovery =
+  /** The runs whose result is to be delivered. */
+  | { readonly ok: true; readonly undelivered: readonly RunId[] }
+  /** Why the folder cannot be used: one sentence for the operator. */
+  | { readonly ok: false; readonly reason: string }
+
+export interface DurableRuns extends Pick<MemoryRuns, 'store' | 'queue' | 'events'> {
+  /** Takes up what an earlier life of the engine left; called once, before anything is admitted. */
+  recover(): Promise<Recovery>
+  /** Resolves when everything is written and every file closed. */
+  close(): Promise<void>
+}
+
+export function createDurableRuns(options: DurableRunsOptions): DurableRuns {
+  const runs = new Durable(options)
+  return {
+    store: runs,
+    queue: runs,
+    events: runs.memory.events,
+    recover: () => runs.recover(),
+    close: () => runs.close(),
+  }
+}
+
+/** A run as far as it must be known to write it down. */
+interface Written {
+  readonly key: KnownKey
+  readonly accepted: Accepted
+  /** Resolves to whether the run may go on: its first frame is durable. */
+  readonly begun: Promise<boolean>
+}
+
+class Durable implements RunStore, RunQueue {
+  readonly memory: MemoryRuns
+  readonly #options: DurableRunsOptions
+  readonly #spool: Spool
+  /** Of the runs that go on. */
+  readonly #written = new Map<RunId, Written>()
+  /** Of all runs that are kept. */
+  readonly #keys = new Map<RunId, KnownKey>()
+  /** Runs of which something could not be written: that is told once. */
+  readonly #lost = new Set<RunId>()
+
+  #release: () => Promise<void> = async () => {}
+
+  constructor(options: DurableRunsOptions) {
+    this.#options = options
+    this.#spool = new Spool(options)
+    this.memory = createMemoryRuns({
+      ...options,
+      onAdmitted: (key, admission, record) => this.#begin(key, admission, record),
+      onDropped: (runIds) => this.#drop(runIds),
+    })
+  }
+
+  async close(): Promise<void> {
+    this.memory.close()
+    await this.#spool.close()
+    await this.#release()
+  }
+
+  // ------------------------------------------------------------------------------------------------------ store
+
+  #begin(key: KnownKey, { request, warnings }: Admission, record: RunRecord): void {
+    const { runId } = key
+    const at = record.deadlineAt - request.limits.timeout_ms
+    const accepted: Accepted = { kind: 'accepted', at, key, request, warnings }
+    const begun = this.#spool.begin(runId, accepted).then((fault) => {
+      if (fault === null) return true
+      this.#tellLost(runId, 'accepted', fault)
+      // What is written of it is looked at until its loop has ended too.
+      this.#keys.delete(runId)
+      this.memory.revoke(runId)
+      return false
+    })
+    this.#written.set(runId, { key, accepted, begun })
+    this.#keys.set(runId, key)
+  }
+
+  async admit(admission: Admission): Promise<AdmitOutcome> {
+    const outcome = await this.memory.store.admit(admission)
+    if (outcome.kind !== 'new' && outcome.kind !== 'repeat') return outcome
+    // A repeat promises as much as what it repeats.
+    return (await this.#written.get(outcome.runId)?.begun) === false ? { kind: 'not_kept' } : outcome
+  }
+
+  async ack(runId: string): Promise<AckOutcome> {
+    const outcome = await this.memory.store.ack(runId)
+    if (outcome === 'stored') await this.#stored(runId, 'acked')
+    return outcome
+  }
+
+  async delivered(runId: string): Promise<void> {
+    await this.memory.store.delivered(runId)
+    if ((await this.memory.store.get(runId))?.state === 'stored') await this.#stored(runId, 'delivered')
+  }
+
+  /** After a loss of power a result may be delivered once more; only an ack promises that it is not. */
+  async #stored(runId: string, by: 'delivered' | 'acked'): Promise<void> {
+    const known = this.#known(runId)
+    if (known === undefined) return
+    const stored = { kind: 'stored', by, at: Date.now() } as const
+    this.#noted(known.runId, 'stored', await this.#spool.stored(known.runId, stored, by === 'acked'))
+  }
+
+  async noteDelivery(runId: string, attempt: DeliveryAttempt, state: DeliveryState): Promise<void> {
+    const known = this.#known(runId)
+    if (known !== undefined) {
+      this.#noted(known.runId, 'delivery', await this.#spool.tried(known.runId, { kind: 'tried', attempt, state }))
+    }
+    await this.memory.store.noteDelivery(runId, attempt, state)
+  }
+
+  get(runId: string) {
+    return this.memory.store.get(runId)
+  }
+
+  waitForEnd(runId: string, signal: AbortSignal) {
+    return this.memory.store.waitForEnd(runId, signal)
+  }
+
+  requestCancel(runId: string) {
+    return this.memory.store.requestCancel(runId)
+  }
+
+  callback(runId: string) {
+    return this.memory.store.callback(runId)
+  }
+
+  counts() {
+    return this.memory.store.counts()
+  }
+
+  // ------------------------------------------------------------------------------------------------------ queue
+
+  start(handle: (lease: RunLease) => Promise<void>): void {
+    this.memory.queue.start((lease) => handle(this.#leaseOf(lease)))
+  }
+
+  drain(signal: AbortSignal): Promise<void> {
+    return this.memory.queue.drain(signal)
+  }
+
+  #leaseOf(lease: RunLease): RunLease {
+    const written = this.#written.get(lease.runId)
+    if (written === undefined) return lease
+    const told = toldAtFirst(written.accepted)
+    return {
+      ...lease,
+      commit: async (record) => {
+        const progress = progressOf(record, told)
+        if (progress === null) return
+        const noting = this.#spool.progress(lease.runId, progress).then((fault) => {
+          this.#noted(lease.runId, 'progress', fault)
+        })
+        // The ids of its calls, and that one is about to be sent, are known before it is.
+        if (record.batch !== null) await noting
+      },
+      finish: (record, result, done) => this.#finish(lease, written, record, result, done),
+    }
+  }
+
+  async #finish(
+    lease: RunLease,
+    written: Written,
+    record: RunRecord,
+    result: ResultBytes,
+    done: StreamEvent,
+  ): Promise<void> {
+    if (await written.begun) {
+      const ended = endedOf(written, record, result, done)
+      this.#noted(lease.runId, 'result', await this.#spool.end(lease.runId, ended, result.json))
+    }
+    this.#written.delete(lease.runId)
+    await lease.finish(record, result, done)
+  }
+
+  #drop(runIds: readonly RunId[]): void {
+    const now = Date.now()
+    const keys = runIds.map((runId) => this.#keys.get(runId)).filter((key) => key !== undefined)
+    for (const runId of runIds) this.#forget(runId)
+    void this.#spool
+      .remove(
+        runIds,
+        keys.filter(({ expiresAt }) => expiresAt > now),
+      )
+      .then((fault) => {
+        const [first] = runIds
+        if (fault !== null && first !== undefined) this.#tellLost(first, 'key', fault)
+      })
+  }
+
+  #forget(runId: RunId): void {
+    this.#written.delete(runId)
+    this.#keys.delete(runId)
+    this.#lost.delete(runId)
+  }
+
+  #known(runId: string): KnownKey | undefined {
+    return this.#keys.get(runId as RunId)
+  }
+
+  #noted(runId: RunId, what: Lost, fault: WriteFault): void {
+    if (fault === null || this.#lost.has(runId)) return
+    this.#lost.add(runId)
+    this.#tellLost(runId, what, fault)
+  }
+
+  #tellLost(runId: RunId, what: Lost, code: string): void {
+    this.#options.journal({ event: 'state_lost', run_id: runId, what, code })
+  }
+
+  // ------------------------------------------------------------------------------------------------------ recovery
+
+  async recover(): Promise<Recovery> {
+    const lock = await takeLock(join(this.#options.directory, 'lock'))
+    if (!lock.ok) return lock
+    this.#release = lock.release
+    try {
+      return { ok: true, undelivered: await this.#recover() }
+    } catch (error) {
+      return { ok: false, reason: `it cannot be read (${codeOf(error)})` }
+    }
+  }
+
+  async #recover(): Promise<readonly RunId[]> {
+    const { directory, sealer, undeliveredTtlMs, journal } = this.#options
+    const options: LoadOptions = { directory, sealer, unreadableTtlMs: undeliveredTtlMs }
+    const runs: EndedRun[] = []
+    const unreadable = (left: Extract<LeftRun, { kind: 'unreadable' }>) => {
+      const { name, code } = left
+      journal({ event: 'state_unreadable', run_id: name.replace(/\..*$/, ''), file: name, code })
+    }
+    for await (const left of loadRuns(options)) {
+      if (left.kind === 'unreadable') unreadable(left)
+      else runs.push(left.kind === 'cut' ? await this.#endCut(left) : this.#takeUp(left))
+    }
+    const { keys, names, unreadable: closed } = await loadKeys(options, Date.now())
+    for (const left of closed) if (left.kind === 'unreadable') unreadable(left)
+    await this.#spool.replaceKeys(keys, names)
+    this.memory.restore(runs, [...keys, ...this.#keys.values()])
+    return runs.filter(({ stored, callback }) => !stored && callback !== null).map(({ runId }) => runId)
+  }
+
+  #takeUp(left: Extract<LeftRun, { kind: 'ended' }>): EndedRun {
+    const { runId, ended, json, tried, stored } = left
+    this.#spool.adopt(runId, left.maker, left.length, stored !== null)
+    this.#keys.set(runId, ended.key)
+    return endedRun(runId, ended, json, { attempts: tried.map(({ attempt }) => attempt), stored })
+  }
+
+  /** It was going on: it ends now, and that is written before anybody is told. */
+  async #endCut({ runId, accepted, progresses }: Extract<LeftRun, { kind: 'cut' }>): Promise<EndedRun> {
+    const { journal, say, ticket } = this.#options
+    const record = recordOf(runId, accepted, progresses)
+    const result = restartedResult(record, { now: () => Date.now(), say, ticket })
+    const bytes: ResultBytes = { json: JSON.stringify(result), status: result.status }
+    const ended = endedOf({ key: accepted.key, accepted }, record, bytes, doneEvent(result))
+    this.#keys.set(runId, accepted.key)
+    this.#noted(runId, 'result', await this.#spool.end(runId, ended, bytes.json))
+    journal({
+      event: 'ended',
+      run_id: runId,
+      status: result.status,
+      limit_reached: null,
+      error_code: 'engine_restarted',
+      steps: result.steps,
+      total_tokens: result.usage.total_tokens,
+      cost: result.usage.cost,
+    })
+    return endedRun(runId, ended, bytes.json, { attempts: [], stored: null })
+  }
+}
+
+/** What could not be written. */
+type Lost = 'accepted' | 'progress' | 'result' | 'delivery' | 'stored' | 'key'
+
+function endedOf(
+  { key, accepted }: Pick<Written, 'key' | 'accepted'>,
+  record: RunRecord,
+  { status }: ResultBytes,
+  done: StreamEvent,
+): Ended {
+  return {
+    kind: 'ended',
+    at: Date.now(),
+    key,
+    sessionKey: sessionKeyOf(record.request),
+    ...facts(record, accepted.warnings),
+    status,
+    done,
+  }
+}
+
+function endedRun(
+  runId: RunId,
+  ended: Ended,
+  json: string,
+  {
+    attempts,
+    stored,
+  }: {
+    readonly attempts: EndedRun['delivery']['attempts']
+    readonly stored: { by: 'delivered' | 'acked'; at: number } | null
+  },
+): EndedRun {
+  const { sessionKey, startedAt, deadlineAt, warnings, callback, status, done } = ended
+  const undelivered = callback === null ? 'none' : 'pending'
+  return {
+    runId,
+    sessionKey,
+    startedAt,
+    deadlineAt,
+    warnings,
+    callback,
+    done,
+    stored: stored !== null,
+    result: { json, status },
+    delivery: { state: stored?.by ?? undelivered, attempts },
+    // A result that nobody has is kept for its whole time from now on: nobody could fetch it while there was no engine.
+    since: stored?.at ?? Date.now(),
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * The end of a run that was going on when the engine was killed: `failed`, `engine_restarted`, with its finished steps, what
+ * is known of its open calls, and its usage. Pure.
+ */
+import type { Attempt } from '../contract/usage.ts'
+import { NO_TOKENS } from '../contract/usage.ts'
+import type { RunResult } from '../contract/result.ts'
+import { closeBatch } from '../engine/close-batch.ts'
+import { failed, resultOf } from '../engine/ending.ts'
+import type { EnginePorts } from '../engine/ports.ts'
+import type { RunRecord } from '../engine/record.ts'
+import { addUsage } from '../usage/add.ts'
+import { price } from '../usage/price.ts'
+
+/** Bytes of UTF-8 that one token stands for, as in every estimate. SPEC §6.3. */
+const BYTES_PER_TOKEN = 4
+
+/** `record` as it was kept; it is brought to its end. */
+export function restartedResult(record: RunRecord, ports: Pick<EnginePorts, 'now' | 'ticket' | 'say'>): RunResult {
+  closeBatch(record, ports)
+  const cut = cutAttempt(record)
+  if (cut !== null) record.attempts.push(cut)
+  record.attempting = null
+  const usage = addUsage(record.attempts, record.request.targets)
+  return resultOf(record, failed('engine_restarted', ''), usage, ports.now(), ports.say)
+}
+
+/** An attempt whose request may have left is billed by somebody: its figures are an estimate of its input. */
+function cutAttempt(record: RunRecord): Attempt | null {
+  const { attempting, request } = record
+  const target = attempting === null ? undefined : request.targets[attempting.target]
+  if (attempting === null || target === undefined) return null
+  const sent = JSON.stringify([request.system, request.tools.map(shownOf), request.messages, record.messages])
+  const input = Math.ceil(Buffer.byteLength(sent) / BYTES_PER_TOKEN)
+  const tokens = { ...NO_TOKENS, input_tokens: input, total_tokens: input }
+  return {
+    step: Math.max(1, record.steps),
+    attempt: attempting.attempt,
+    provider: target.provider,
+    model: target.model,
+    status: 'unknown',
+    ...tokens,
+    estimated: true,
+    cost: price(tokens, target.pricing),
+    http_status: null,
+    error_code: 'lost',
+    provider_request_id: null,
+    queued_ms: 0,
+    first_token_ms: null,
+    duration_ms: 0,
+  }
+}
+
+/** Of a tool a model is shown no more than this. */
+function shownOf({ name, description, input_schema }: RunRecord['request']['tools'][number]) {
+  return [name, description, input_schema]
+}

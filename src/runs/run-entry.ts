@@ -1,0 +1,128 @@
+/** One run as the memory of a process holds it: how an entry begins, how one comes back after a restart, what is shown of it. */
+import { ulid } from 'ulid'
+import { runId as toRunId, type RunId } from '../contract/ids.ts'
+import { instantText } from '../contract/instant.ts'
+import { parseJson } from '../contract/json.ts'
+import type { RunResult } from '../contract/result.ts'
+import { DEADLINE_GRACE_MS, type Callback, type RunRequest } from '../contract/run-request.ts'
+import type { StreamEvent } from '../contract/stream-event.ts'
+import { openRecord, type RunRecord } from '../engine/record.ts'
+import { createRunEventLog, type RunEventLog } from './event-log.ts'
+import type { Admission, DeliveryAttempt, DeliveryState, ResultBytes, RunView } from './ports.ts'
+import type { RunState } from './state.ts'
+
+export interface RunEntry {
+  readonly runId: RunId
+  readonly sessionKey: string | null
+  readonly startedAt: string
+  readonly deadlineAt: string
+  readonly warnings: RunView['warnings']
+  readonly callback: Callback | null
+  readonly events: RunEventLog
+  readonly cancelled: AbortController
+  /** The working record; let go of once there is a result. */
+  record: RunRecord | null
+  state: RunState
+  result: ResultBytes | null
+  delivery: { state: DeliveryState; readonly attempts: DeliveryAttempt[] }
+  /** When the state last changed, ms. */
+  since: number
+  readonly waiters: Set<() => void>
+}
+
+/** A run that ended in an earlier life of the engine. */
+export interface EndedRun extends Pick<
+  RunEntry,
+  'runId' | 'sessionKey' | 'startedAt' | 'deadlineAt' | 'warnings' | 'callback' | 'since'
+> {
+  readonly stored: boolean
+  readonly result: ResultBytes
+  readonly done: StreamEvent
+  readonly delivery: RunView['delivery']
+}
+
+/** The scope of an idempotency key. SPEC §3.7. */
+export function keyOf({ tenant_id, idempotency_key }: RunRequest): string {
+  return JSON.stringify([tenant_id, idempotency_key])
+}
+
+/** What is locked while a run goes on; null: nothing. */
+export function sessionKeyOf({ tenant_id, session_id }: RunRequest): string | null {
+  return session_id === null ? null : JSON.stringify([tenant_id, session_id])
+}
+
+/** `now` in ms. */
+export function openEntry({ request, warnings }: Admission, now: number): RunEntry {
+  const runId = toRunId(ulid(now))
+  const record = openRecord(runId, request, warnings, now)
+  return {
+    runId,
+    sessionKey: sessionKeyOf(request),
+    ...facts(record, warnings),
+    events: createRunEventLog(),
+    cancelled: new AbortController(),
+    record,
+    state: 'running',
+    result: null,
+    delivery: { state: request.callback === null ? 'none' : 'pending', attempts: [] },
+    since: now,
+    waiters: new Set(),
+  }
+}
+
+/** What is told of a run from its first moment on. `warnings`: those of its start. */
+export function facts(record: RunRecord, warnings: RunView['warnings']) {
+  return {
+    startedAt: record.startedAt,
+    deadlineAt: instantText(record.deadlineAt + DEADLINE_GRACE_MS),
+    warnings,
+    callback: record.request.callback,
+  }
+}
+
+/** Its stream holds the text of the result and the end: what a reader that was cut off, or comes late, still needs. */
+export function restoredEntry(run: EndedRun): RunEntry {
+  const { runId, sessionKey, startedAt, deadlineAt, warnings, callback, result, since, delivery } = run
+  // Ids of its own: one that the engine gave out before must not be taken for another event here.
+  const events = createRunEventLog({ idPrefix: 'r' })
+  for (const event of eventsOf(run)) events.append(event)
+  return {
+    runId,
+    sessionKey,
+    startedAt,
+    deadlineAt,
+    warnings,
+    callback,
+    result,
+    since,
+    events,
+    cancelled: new AbortController(),
+    record: null,
+    state: run.stored ? 'stored' : 'ended',
+    delivery: { state: delivery.state, attempts: [...delivery.attempts] },
+    waiters: new Set(),
+  }
+}
+
+function eventsOf({ runId, result, done }: EndedRun): StreamEvent[] {
+  const parsed = parseJson(result.json)
+  const { steps, text } = (parsed.ok ? parsed.value : { steps: 0, text: '' }) as unknown as RunResult
+  const events: StreamEvent[] = [{ event: 'start', data: { run_id: runId } }]
+  if (steps > 0) events.push({ event: 'step', data: { step: steps, final: true } })
+  if (steps > 0 && text !== '') events.push({ event: 'delta', data: { step: steps, offset: 0, text } })
+  return [...events, done]
+}
+
+export function viewOf(entry: RunEntry | undefined): RunView | null {
+  if (entry === undefined) return null
+  return {
+    runId: entry.runId,
+    state: entry.state,
+    status: entry.result?.status ?? 'running',
+    startedAt: entry.startedAt,
+    deadlineAt: entry.deadlineAt,
+    warnings: entry.warnings,
+    delivery: entry.delivery,
+    result: entry.result,
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * The bytes of a file in STATE_DIR: a head, then frames that are only ever added. Pure.
+ *
+ *     "theloop1" | salt (32) | length (4, big endian) | nonce + ciphertext + tag | length | …
+ *
+ * A process can die, and power can go, inside any byte. What cannot be read from some byte on is a torn tail: it was never
+ * promised to anybody, and is passed over. Only a file whose very first frame is whole and opens with no key is told apart:
+ * its secret is missing, or it is damaged, and somebody may still want it.
+ */
+import { SALT_BYTES, type FrameCipher, type Sealer } from './sealer.ts'
+
+const MAGIC = Buffer.from('theloop1')
+const HEAD_BYTES = MAGIC.length + SALT_BYTES
+const LENGTH_BYTES = 4
+
+/** Makes the frames of one file, in order. */
+export interface FrameMaker {
+  /** What stands before the first frame. */
+  readonly head: Buffer
+  /** The next frame. */
+  frame(content: Uint8Array): Buffer
+}
+
+/** `name`: the file's name; a file that is renamed cannot be read any more. */
+export function newFrames(sealer: Sealer, name: string): FrameMaker {
+  const { salt, cipher } = sealer.fresh()
+  return { head: Buffer.concat([MAGIC, salt]), ...maker(cipher, name, 0) }
+}
+
+function maker(cipher: FrameCipher, name: string, written: number): Pick<FrameMaker, 'frame'> {
+  let number = written
+  return {
+    frame(content) {
+      const sealed = cipher.seal(content, place(name, number))
+      number += 1
+      const length = Buffer.allocUnsafe(LENGTH_BYTES)
+      length.writeUInt32BE(sealed.length)
+      return Buffer.concat([length, sealed])
+    },
+  }
+}
+
+export type Scan =
+  | {
+      readonly kind: 'read'
+      readonly frames: readonly Buffer[]
+      /** Bytes up to the end of the last whole frame: the file is cut here before anything is added. */
+      readonly length: number
+      /** Goes on behind the last whole frame. */
+      readonly maker: FrameMaker
+    }
+  /** It ends before its first frame does: nothing in it was ever promised. */
+  | { readonly kind: 'empty' }
+  /** No key opens it. */
+  | { readonly kind: 'unreadable' }
+
+/** Reads as far as the bytes are good. Never throws. */
+export function scanFrames(bytes: Buffer, name: string, sealer: Sealer): Scan {
+  if (!MAGIC.subarray(0, bytes.length).equals(bytes.subarray(0, MAGIC.length))) return { kind: 'unreadable' }
+  const first = bytes.length < HEAD_BYTES ? null : sealedAt(bytes, HEAD_BYTES)
+  if (first === null) return { kind: 'empty' }
+  const ciphers = sealer.candidates(bytes.subarray(MAGIC.length, HEAD_BYTES))
+  const cipher = ciphers.find((candidate) => candidate.open(first, place(name, 0)) !== null)
+  if (cipher === undefined) return { kind: 'unreadable' }
+
+  const frames: Buffer[] = []
+  let length = HEAD_BYTES
+  for (;;) {
+    const sealed = sealedAt(bytes, length)
+    const content = sealed === null ? null : cipher.open(sealed, place(name, frames.length))
+    if (sealed === null || content === null) break
+    frames.push(content)
+    length += LENGTH_BYTES + sealed.length
+  }
+  const head = bytes.subarray(0, HEAD_BYTES)
+  return { kind: 'read', frames, length, maker: { head, ...maker(cipher, name, frames.length) } }
+}
+
+/** The sealed frame that begins here; null where the file ends before it does. */
+function sealedAt(bytes: Buffer, offset: number): Buffer | null {
+  if (offset + LENGTH_BYTES > bytes.length) return null
+  const begin = offset + LENGTH_BYTES
+  const end = begin + bytes.readUInt32BE(offset)
+  return end > bytes.length ? null : bytes.subarray(begin, end)
+}
+
+function place(name: string, number: number): string {
+  return `${name}#${number}`
+}

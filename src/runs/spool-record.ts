@@ -1,0 +1,178 @@
+/**
+ * What the frames of a run's files say, and how a run's record is told in them: the request once, then only what is new at
+ * each commit, so that a long run never writes anything twice. Pure.
+ *
+ * A run that goes on has a file of `accepted` and `progress`; one that has ended a file of `ended`, its result, `tried` and
+ * `stored`. The request, and the keys and headers in it, stand in the first alone. Frames are sealed, so what is read back is
+ * what an engine wrote; another form needs another mark at the head of the file.
+ */
+import { parseJson, MAX_JSON_DEPTH, type Json } from '../contract/json.ts'
+import type { RunId } from '../contract/ids.ts'
+import type { Status, Warning } from '../contract/result.ts'
+import type { Callback, RunRequest } from '../contract/run-request.ts'
+import type { StreamEvent } from '../contract/stream-event.ts'
+import { openRecord, type Batch, type BatchCall, type RunRecord } from '../engine/record.ts'
+import type { DeliveryAttempt, DeliveryState } from './ports.ts'
+
+/** An idempotency key and the run it began. Times in ms. */
+export interface KnownKey {
+  /** `keyOf` of `run-entry.ts`. */
+  readonly key: string
+  readonly runId: RunId
+  readonly fingerprint: string
+  readonly expiresAt: number
+}
+
+export interface Accepted {
+  readonly kind: 'accepted'
+  /** ms. */
+  readonly at: number
+  readonly key: KnownKey
+  readonly request: RunRequest
+  readonly warnings: readonly Warning[]
+}
+
+/** What a commit adds. What is absent has not changed. */
+export interface Progress {
+  readonly kind: 'progress'
+  readonly steps: number
+  readonly attempting: RunRecord['attempting']
+  readonly messages?: RunRecord['messages']
+  readonly toolCalls?: RunRecord['toolCalls']
+  readonly pending?: RunRecord['pending']
+  readonly attempts?: RunRecord['attempts']
+  readonly warnings?: RunRecord['warnings']
+  readonly batch?: Batch | null
+  /** Calls of the open batch that have moved on. */
+  readonly calls?: readonly (Pick<BatchCall, 'attempts' | 'outcome'> & { readonly index: number })[]
+}
+
+/** A run that has ended, save for its result: that is the frame behind this one, as its own text. */
+export interface Ended {
+  readonly kind: 'ended'
+  /** ms. */
+  readonly at: number
+  readonly key: KnownKey
+  readonly sessionKey: string | null
+  readonly startedAt: string
+  readonly deadlineAt: string
+  readonly warnings: readonly Warning[]
+  readonly callback: Callback | null
+  readonly status: Status
+  readonly done: StreamEvent
+}
+
+export interface Tried {
+  readonly kind: 'tried'
+  readonly attempt: DeliveryAttempt
+  readonly state: DeliveryState
+}
+
+export interface Stored {
+  readonly kind: 'stored'
+  readonly by: 'delivered' | 'acked'
+  /** ms. */
+  readonly at: number
+}
+
+export interface Keys {
+  readonly kind: 'keys'
+  readonly keys: readonly KnownKey[]
+}
+
+export type SpoolEntry = Accepted | Progress | Ended | Tried | Stored | Keys
+
+export function encode(entry: SpoolEntry): Buffer {
+  return Buffer.from(JSON.stringify(entry))
+}
+
+/** null: not what an engine of this version writes. */
+export function decode(content: Buffer): SpoolEntry | null {
+  // A request may nest as deep as is allowed, and stands inside a frame.
+  const parsed = parseJson(content.toString(), 2 * MAX_JSON_DEPTH)
+  return parsed.ok && hasKind(parsed.value) ? (parsed.value as unknown as SpoolEntry) : null
+}
+
+function hasKind(value: Json): boolean {
+  return typeof value === 'object' && value !== null && 'kind' in value
+}
+
+/** A result is kept as the text it has: every delivery carries the same bytes. */
+const RESULT_MARK = 'R'
+
+export function resultFrame(json: string): Buffer {
+  return Buffer.from(`${RESULT_MARK}${json}`)
+}
+
+/** null: the frame holds something else. */
+export function resultOfFrame(content: Buffer): string | null {
+  const text = content.toString()
+  return text.startsWith(RESULT_MARK) ? text.slice(RESULT_MARK.length) : null
+}
+
+const LISTS = ['messages', 'toolCalls', 'pending', 'attempts', 'warnings'] as const
+
+/** How much of a record has been told so far. */
+export interface Told {
+  readonly counts: Record<(typeof LISTS)[number], number>
+  steps: number
+  attempting: RunRecord['attempting']
+  batch: Batch | null
+  calls: Pick<BatchCall, 'attempts' | 'outcome'>[]
+}
+
+/** Nothing but what `accepted` says. */
+export function toldAtFirst(accepted: Accepted): Told {
+  const counts = { messages: 0, toolCalls: 0, pending: 0, attempts: 0, warnings: accepted.warnings.length }
+  return { counts, steps: 0, attempting: null, batch: null, calls: [] }
+}
+
+/** What is new since the last time; moves `told` on. null: nothing is. */
+export function progressOf(record: RunRecord, told: Told): Progress | null {
+  const changes: Record<string, unknown> = {}
+  for (const list of LISTS) {
+    if (record[list].length > told.counts[list]) changes[list] = record[list].slice(told.counts[list])
+    told.counts[list] = record[list].length
+  }
+  if (record.batch !== told.batch) changes['batch'] = record.batch
+  else {
+    const calls = record.batch === null ? [] : movedOn(record.batch, told)
+    if (calls.length > 0) changes['calls'] = calls
+  }
+  const same = record.steps === told.steps && record.attempting === told.attempting
+  told.steps = record.steps
+  told.attempting = record.attempting
+  told.batch = record.batch
+  told.calls = record.batch?.calls.map(({ attempts, outcome }) => ({ attempts, outcome })) ?? []
+  if (same && Object.keys(changes).length === 0) return null
+  return { kind: 'progress', steps: record.steps, attempting: record.attempting, ...changes }
+}
+
+function movedOn(batch: Batch, told: Told): NonNullable<Progress['calls']> {
+  return batch.calls.flatMap(({ attempts, outcome }, index) => {
+    const before = told.calls[index]
+    return before?.attempts === attempts && before.outcome === outcome ? [] : [{ index, attempts, outcome }]
+  })
+}
+
+/** The record as it stood at the last commit that was written. */
+export function recordOf(runId: RunId, accepted: Accepted, progresses: readonly Progress[]): RunRecord {
+  const record = openRecord(runId, accepted.request, accepted.warnings, accepted.at)
+  for (const progress of progresses) {
+    record.steps = progress.steps
+    record.attempting = progress.attempting
+    record.messages.push(...(progress.messages ?? []))
+    record.toolCalls.push(...(progress.toolCalls ?? []))
+    record.pending.push(...(progress.pending ?? []))
+    record.attempts.push(...(progress.attempts ?? []))
+    record.warnings.push(...(progress.warnings ?? []))
+    if (progress.batch !== undefined) record.batch = progress.batch
+    for (const { index, attempts, outcome } of progress.calls ?? []) {
+      const call = record.batch?.calls[index]
+      if (call === undefined) continue
+      call.attempts = attempts
+      call.outcome = outcome
+    }
+  }
+  return record
+}

@@ -1,0 +1,225 @@
+/**
+ * STATE_DIR: what outlasts the process, as files. A run that goes on has `<run_id>.live`; when it ends, `<run_id>.ended`
+ * takes its place, which holds no request any more; keys of runs that were let go stand in `keys-<ms>`. Names tell no more
+ * than run ids and times; all content is sealed.
+ *
+ * Nothing here rejects: a write that failed is the system's code for it. What a fault means for a run, `durable-runs.ts`
+ * decides. Reading what was left behind: `spool-load.ts`.
+ */
+import { promises as fs } from 'node:fs'
+import { join } from 'node:path'
+import type { RunId } from '../contract/ids.ts'
+import type { Sealer } from './sealer.ts'
+import { codeOf, createTurns, SpoolFile, type WriteFault } from './spool-file.ts'
+import { newFrames, type FrameMaker } from './spool-frames.ts'
+import { encode, resultFrame, type Accepted, type Ended, type KnownKey, type Progress } from './spool-record.ts'
+import type { Stored, Tried } from './spool-record.ts'
+
+export interface SpoolOptions {
+  /** It must be there. */
+  readonly directory: string
+  readonly sealer: Sealer
+  /** STATE_MAX_BYTES: beyond it no run is taken; those that were taken go on being written. */
+  readonly maxBytes: number
+}
+
+/** What `begin` answers beyond STATE_MAX_BYTES, beside the codes of the system. */
+export const STATE_FULL = 'STATE_FULL'
+
+export const liveName = (runId: string) => `${runId}.live`
+export const endedName = (runId: string) => `${runId}.ended`
+export const keysName = (ms: number) => `keys-${ms}`
+
+/** Keys are added to one file for so long; it goes when the last of them must have expired. */
+const KEYS_FILE_MS = 3_600_000
+const KEYS_KEPT_MS = 26 * 3_600_000
+
+interface EndedFile {
+  readonly file: SpoolFile
+  stored: boolean
+}
+
+export class Spool {
+  readonly #options: SpoolOptions
+  readonly #live = new Map<RunId, SpoolFile>()
+  readonly #ended = new Map<RunId, EndedFile>()
+  readonly #keys: { readonly name: string; readonly since: number; readonly file: SpoolFile }[] = []
+  /** By file name. */
+  readonly #sizes = new Map<string, number>()
+  #bytes = 0
+  #directory: fs.FileHandle | null = null
+  #syncing: Promise<WriteFault> | null = null
+  #queued: Promise<WriteFault> | null = null
+  readonly #inTurn = createTurns()
+  #removing: Promise<unknown> = Promise.resolve()
+
+  constructor(options: SpoolOptions) {
+    this.#options = options
+  }
+
+  /** The run is taken: resolves once that would outlast a loss of power. With a fault nothing of it is left. */
+  async begin(runId: RunId, accepted: Accepted): Promise<WriteFault> {
+    const content = encode(accepted)
+    if (this.#bytes + content.length > this.#options.maxBytes) return STATE_FULL
+    const file = this.#newFile(liveName(runId))
+    this.#live.set(runId, file)
+    const fault = (await file.append([content], true)) ?? (await this.#syncDirectory())
+    if (fault === null) return null
+    this.#live.delete(runId)
+    await file.rest()
+    await this.#unlink(liveName(runId))
+    return fault
+  }
+
+  /** Written to the system, not to the disk: it outlasts the process, and power as far as the system has got. */
+  async progress(runId: RunId, progress: Progress): Promise<WriteFault> {
+    return (await this.#live.get(runId)?.append([encode(progress)], false)) ?? null
+  }
+
+  /**
+   * The result in the place of all that led to it; resolves once it would outlast a loss of power. Where it cannot be
+   * written, what led to it goes too: told after a restart, it would be another end of the same run.
+   */
+  async end(runId: RunId, ended: Ended, json: string): Promise<WriteFault> {
+    await this.#live.get(runId)?.rest()
+    this.#live.delete(runId)
+    const contents = [encode(ended), resultFrame(json)]
+    const fault = await this.#writeEnded(runId, contents)
+    await this.#unlink(liveName(runId))
+    // There is more room now.
+    return fault === null ? null : this.#writeEnded(runId, contents)
+  }
+
+  async #writeEnded(runId: RunId, contents: readonly Buffer[]): Promise<WriteFault> {
+    const name = endedName(runId)
+    const file = this.#newFile(name)
+    const fault = (await file.append(contents, true)) ?? (await this.#syncDirectory())
+    await file.rest()
+    if (fault === null) this.#ended.set(runId, { file, stored: false })
+    else await this.#unlink(name)
+    return fault
+  }
+
+  async tried(runId: RunId, tried: Tried): Promise<WriteFault> {
+    return this.#note(runId, encode(tried), false)
+  }
+
+  /** The harness has the result. `synced` as in `append`. Only the first word of it is written. */
+  async stored(runId: RunId, stored: Stored, synced: boolean): Promise<WriteFault> {
+    const ended = this.#ended.get(runId)
+    if (ended === undefined || ended.stored) return (await ended?.file.settled()) ?? null
+    ended.stored = true
+    return this.#note(runId, encode(stored), synced)
+  }
+
+  async #note(runId: RunId, content: Buffer, synced: boolean): Promise<WriteFault> {
+    const file = this.#ended.get(runId)?.file
+    if (file === undefined) return null
+    const written = file.append([content], synced)
+    await file.rest()
+    return written
+  }
+
+  /** These runs are not kept any more; their keys still are. */
+  remove(runIds: readonly RunId[], keys: readonly KnownKey[]): Promise<WriteFault> {
+    const removed = this.#removing.then(async () => {
+      const fault = keys.length === 0 ? null : await this.#keepKeys(keys)
+      for (const runId of runIds) {
+        await this.#ended.get(runId)?.file.rest()
+        this.#ended.delete(runId)
+        await this.#unlink(endedName(runId))
+      }
+      return fault
+    })
+    this.#removing = removed
+    return removed
+  }
+
+  async #keepKeys(keys: readonly KnownKey[]): Promise<WriteFault> {
+    const now = Date.now()
+    const current = this.#keys.at(-1)
+    let file = current !== undefined && now - current.since < KEYS_FILE_MS ? current.file : null
+    if (file === null) {
+      await current?.file.rest()
+      const name = keysName(now)
+      file = this.#newFile(name)
+      this.#keys.push({ name, since: now, file })
+      while ((this.#keys[0]?.since ?? now) < now - KEYS_KEPT_MS) await this.#unlink(this.#keys.shift()?.name ?? '')
+    }
+    return (await file.append([encode({ kind: 'keys', keys })], true)) ?? (await this.#syncDirectory())
+  }
+
+  /** A file of an earlier life: of this size, and good up to `length`. */
+  adopt(runId: RunId, maker: FrameMaker, length: number, isStored: boolean): void {
+    const name = endedName(runId)
+    const file = new SpoolFile({
+      path: join(this.#options.directory, name),
+      maker,
+      goodBytes: length,
+      onGrown: (bytes) => this.#count(name, bytes),
+      inTurn: this.#inTurn,
+    })
+    this.#ended.set(runId, { file, stored: isStored })
+    this.#count(name, length)
+  }
+
+  /** Every key of an earlier life that is still good, in the place of the files that had them. */
+  async replaceKeys(keys: readonly KnownKey[], names: readonly string[]): Promise<WriteFault> {
+    const fault = keys.length === 0 ? null : await this.#keepKeys(keys)
+    if (fault === null) for (const name of names) await this.#unlink(name)
+    return fault
+  }
+
+  /** Resolves when all that was given is written and every file is closed. */
+  async close(): Promise<void> {
+    await this.#removing
+    const files = [...this.#live.values(), ...[...this.#ended.values(), ...this.#keys].map(({ file }) => file)]
+    for (const file of files) await file.rest()
+    const directory = this.#directory
+    this.#directory = null
+    await directory?.close().catch(() => {})
+  }
+
+  #newFile(name: string): SpoolFile {
+    const { directory, sealer } = this.#options
+    return new SpoolFile({
+      path: join(directory, name),
+      maker: newFrames(sealer, name),
+      onGrown: (bytes) => this.#count(name, bytes),
+      inTurn: this.#inTurn,
+    })
+  }
+
+  #count(name: string, bytes: number): void {
+    this.#sizes.set(name, (this.#sizes.get(name) ?? 0) + bytes)
+    this.#bytes += bytes
+  }
+
+  async #unlink(name: string): Promise<void> {
+    this.#bytes -= this.#sizes.get(name) ?? 0
+    this.#sizes.delete(name)
+    await fs.unlink(join(this.#options.directory, name)).catch(() => {})
+  }
+
+  /** That a file exists at all is written with its directory. Those that wait while one is under way share the next. */
+  #syncDirectory(): Promise<WriteFault> {
+    if (this.#queued !== null) return this.#queued
+    const queued = (this.#syncing ?? Promise.resolve()).then(() => {
+      this.#queued = null
+      this.#syncing = this.#syncOnce()
+      return this.#syncing
+    })
+    this.#queued = queued
+    return queued
+  }
+
+  async #syncOnce(): Promise<WriteFault> {
+    try {
+      const handle = (this.#directory ??= await fs.open(this.#options.directory, 'r'))
+      await this.#inTurn(() => handle.sync())
+      return null
+    } catch (error) {
+      return codeOf(error)
+    }
+  }
+}

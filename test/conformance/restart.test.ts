@@ -1,0 +1,292 @@
+/** SPEC §7.3: with STATE_DIR a killed engine loses nothing: the next start ends what was running and delivers what was not. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { Faults } from '../../src/contract/check.ts'
+import type { StoredMessage } from '../../src/contract/message.ts'
+import { checkHistory } from '../../src/engine/history-rules.ts'
+import { CALLBACK_SECRET, ENGINE_TOKEN, runToExit, type EngineProcess } from '../fakes/engine-process.ts'
+import { payloadOf, payloadText, startReceiver } from '../fakes/callback-receiver.ts'
+import { asksFor, says, startProvider } from '../fakes/provider-server.ts'
+import { hangs, ok, startTools } from '../fakes/tool-server.ts'
+import { EngineClient, errorOf, resultText, runBody, scripted, user } from './engine-client.ts'
+import { openStream } from './event-stream.ts'
+import { within } from './facts.ts'
+import { assertQuiet, endInPeace, ownEngine } from './shared-engine.ts'
+
+/** Engines one after another on one STATE_DIR. */
+function lives(t: TestContext, environment: Readonly<Record<string, string>> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'state-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const start = async (more: Readonly<Record<string, string>> = {}) => {
+    const engine = await ownEngine(t, { STATE_DIR: folder, ...environment, ...more })
+    return { engine, client: new EngineClient(engine) }
+  }
+  const kill = async (engine: EngineProcess) => {
+    engine.signal('SIGKILL')
+    await within(engine.exited, () => 'it outlives a kill')
+    assertQuiet(engine)
+  }
+  return { folder, start, kill }
+}
+
+const session = { session_id: 's1' }
+
+test('§7.3 killed in the middle of a text: failed, engine_restarted, delivered, its session and its key kept', async (t) => {
+  const { folder, start, kill } = lives(t, { ENGINE_LOCALE: 'ru' })
+  const provider = await startProvider(t, [(answer) => answer.text('Half of'), says('Again.')])
+  const receiver = await startReceiver(t, [500, 204])
+  const first = await start({ CALLBACK_SCHEDULE: '0' })
+  const body = runBody({
+    llm: { ...provider.llm(), api_key: 'sk-SECRET' },
+    callback: receiver.callback({ 'X-Key': 'header-SECRET' }),
+    meta: session,
+    messages: [user('the CONTENT')],
+  })
+  const accepted = await first.client.start(body)
+  const reader = await first.client.stream(accepted)
+  await reader.event('delta')
+  const lastId = reader.events.at(-1)?.id ?? ''
+  await kill(first.engine)
+  for (const name of readdirSync(folder)) {
+    assert.doesNotMatch(readFileSync(join(folder, name), 'latin1'), /SECRET|CONTENT|model|s1/)
+  }
+
+  // A receiver that is away for a moment: the lock holds until the result is stored.
+  const { client, engine } = await start({ CALLBACK_SCHEDULE: '60' })
+  const delivery = await receiver.nth(1)
+  const payload = payloadOf(delivery)
+  assert.equal(delivery.headers['x-key'], 'header-SECRET')
+  assert.deepEqual([payload.run_id, payload.status, payload.text], [accepted.run_id, 'failed', ''])
+  assert.equal(payload.error?.code, 'engine_restarted')
+  assert.match(payload.error?.message ?? '', /[а-я]/)
+  assert.deepEqual(
+    payload.usage.attempts.map(({ status, estimated }) => [status, estimated]),
+    [['unknown', true]],
+  )
+  assert.equal(payload.usage.complete, false)
+  assert.ok(payload.usage.total_tokens > 0)
+  await engine.line((line) => line['event'] === 'callback_attempt')
+  const answer = await client.send(`/runs/${accepted.run_id}`)
+  assert.equal(resultText(answer), payloadText(delivery))
+  assert.equal(answer.json<{ deadline_at: string }>().deadline_at, accepted.deadline_at)
+
+  const repeat = await client.post(body)
+  assert.equal(repeat.status, 200)
+  assert.deepEqual(
+    [repeat.json<{ run_id: string; repeated: boolean; status: string }>()].map((one) => [
+      one.run_id,
+      one.repeated,
+      one.status,
+    ]),
+    [[accepted.run_id, true, 'failed']],
+  )
+  const other = errorOf(await client.post({ ...body, system: 'other' }), 409, 'idempotency_conflict')
+  assert.equal(other.run_id, accepted.run_id)
+  const locked = errorOf(await client.post(runBody({ meta: session })), 409, 'result_pending')
+  assert.equal(locked.run_id, accepted.run_id)
+
+  const streamUrl = repeat.json<{ stream_url: string }>().stream_url
+  const again = await openStream(streamUrl, { 'last-event-id': lastId })
+  const events = await again.ended()
+  assert.deepEqual([events[0]?.event, events.at(-1)?.event], ['resync', 'done'])
+  assert.equal((await openStream(streamUrl, { 'last-event-id': events.at(-1)?.id ?? '' })).status, 204)
+
+  assert.equal((await client.ack(accepted.run_id)).status, 200)
+  const next = await client.run(runBody({ llm: provider.llm(), meta: session }))
+  assert.equal(next.text, 'Again.')
+  await endInPeace(engine)
+  assert.equal(receiver.received.length, 1)
+})
+
+test('§7.3 killed while tools are called: what came stands, what was sent is unknown, and the history is valid', async (t) => {
+  const { start, kill } = lives(t)
+  const tools = await startTools(t, { fast: ok({ found: 1 }), slow: hangs })
+  const provider = await startProvider(t, [
+    asksFor(['fast', {}]),
+    asksFor(['slow', {}], ['nobody', {}]),
+    says('Never.'),
+  ])
+  const receiver = await startReceiver(t)
+  const first = await start()
+  const body = runBody({
+    llm: provider.llm(),
+    callback: receiver.callback(),
+    tools: [tools.tool('fast'), tools.tool('slow')],
+  })
+  const accepted = await first.client.start(body)
+  await tools.nth(2)
+  await kill(first.engine)
+
+  const { engine } = await start()
+  const payload = payloadOf(await receiver.nth(1))
+  assert.equal(payload.run_id, accepted.run_id)
+  assert.equal(payload.error?.code, 'engine_restarted')
+  assert.deepEqual(
+    payload.tool_calls.map(({ tool, status, attempts }) => [tool, status, attempts]),
+    [
+      ['fast', 'ok', 1],
+      ['slow', 'unknown', 1],
+      ['nobody', 'invalid', 0],
+    ],
+  )
+  assert.deepEqual(
+    payload.tool_calls.slice(0, 2).map(({ call_id }) => call_id),
+    tools.calls.toSorted((left) => (left.tool === 'fast' ? -1 : 1)).map((call) => call.body.call_id),
+  )
+  assert.deepEqual(
+    payload.messages.map(({ role }) => role),
+    ['assistant', 'tool', 'assistant', 'tool', 'tool'],
+  )
+  const faults = new Faults()
+  const history = [...(body['messages'] as unknown as StoredMessage[]), ...payload.messages]
+  checkHistory([...history, user('And now?') as unknown as StoredMessage], faults)
+  assert.deepEqual(faults.list, [])
+  assert.deepEqual(
+    payload.usage.attempts.map(({ status }) => status),
+    ['ok', 'ok'],
+  )
+  assert.equal(payload.usage.complete, true)
+  await endInPeace(engine)
+})
+
+test('§7.3 killed between two tries of a callback: the next life delivers the same bytes', async (t) => {
+  const { start, kill } = lives(t, { CALLBACK_SCHEDULE: '60' })
+  const receiver = await startReceiver(t, [500, 204])
+  const first = await start()
+  const accepted = await first.client.start(
+    runBody({ llm: scripted([{ text: 'Done.' }]), callback: receiver.callback(), meta: session }),
+  )
+  await first.engine.line((line) => line['event'] === 'callback_attempt')
+  await kill(first.engine)
+
+  const { client, engine } = await start()
+  const [before, after] = [await receiver.nth(1), await receiver.nth(2)]
+  assert.equal(after.text, before.text)
+  assert.equal(after.headers['webhook-id'], before.headers['webhook-id'])
+  await engine.line((line) => line['event'] === 'delivered')
+  const view = await client.view(accepted.run_id)
+  assert.deepEqual(
+    [view.status, view.delivery.state, view.delivery.attempts.map(({ status }) => status)],
+    ['completed', 'delivered', [500, 204]],
+  )
+  await client.run(runBody({ meta: session }))
+  await kill(engine)
+
+  // It is not delivered a third time, and the stored result is still there to be read.
+  const third = await start()
+  assert.equal((await third.client.view(accepted.run_id)).delivery.state, 'delivered')
+  const text = await (await openStream(accepted.stream_url.replace(first.client.address, third.client.address))).ended()
+  assert.deepEqual(
+    text.map(({ event }) => event),
+    ['start', 'step', 'delta', 'done'],
+  )
+  await endInPeace(third.engine)
+  assert.equal(receiver.received.length, 2)
+})
+
+test('§7.3 killed after an ack: nothing is delivered, the session is free, the key is known', async (t) => {
+  const { start, kill } = lives(t, { CALLBACK_SCHEDULE: '60' })
+  const receiver = await startReceiver(t, [500])
+  const first = await start()
+  const body = runBody({ llm: scripted([{ text: 'Done.' }]), callback: receiver.callback(), meta: session })
+  const accepted = await first.client.start(body)
+  await first.engine.line((line) => line['event'] === 'callback_attempt')
+  assert.equal((await first.client.ack(accepted.run_id)).status, 200)
+  await kill(first.engine)
+
+  const { client, engine } = await start()
+  assert.equal((await client.view(accepted.run_id)).delivery.state, 'acked')
+  assert.equal((await client.post(body)).status, 200)
+  errorOf(await client.post({ ...body, system: 'other' }), 409, 'idempotency_conflict')
+  await client.run(runBody({ meta: session }))
+  assert.equal((await client.ack(accepted.run_id)).status, 200)
+  await endInPeace(engine)
+  assert.equal(receiver.received.length, 1)
+})
+
+test('§7.3 a waited result that nobody was there to take is kept for its harness', async (t) => {
+  const { start, kill } = lives(t)
+  const provider = await startProvider(t, [(answer) => answer.text('Half of')])
+  const first = await start()
+  const body = runBody({ llm: provider.llm(), meta: session })
+  await first.client.start(body)
+  const waiting = first.client.openPost({ ...body, wait: true })
+  waiting.answer.catch(() => {})
+  await kill(first.engine)
+  const { client, engine } = await start()
+  const repeat = await client.post({ ...body, wait: true })
+  assert.equal(repeat.json<{ error: { code: string } }>().error.code, 'engine_restarted')
+  // Read to its end it is delivered.
+  await engine.line((line) => line['event'] === 'delivered')
+  await client.run(runBody({ meta: session }))
+  await endInPeace(engine)
+})
+
+test('§7.3 a key outlives the run it began', async (t) => {
+  const { start, kill } = lives(t, { RESULT_TTL_MS: '0', MAX_RESULTS: '1' })
+  const first = await start()
+  const body = runBody()
+  const { run_id } = await first.client.run(body)
+  await first.engine.line((line) => line['event'] === 'delivered')
+  // The next one makes the first go.
+  await first.client.run(runBody())
+  errorOf(await first.client.send(`/runs/${run_id}`), 404, 'run_not_found')
+  await first.client.run(runBody())
+  await kill(first.engine)
+  const { client, engine } = await start()
+  errorOf(await client.post(body), 404, 'run_not_found')
+  errorOf(await client.post({ ...body, system: 'other' }), 409, 'idempotency_conflict')
+  await endInPeace(engine)
+})
+
+test('§7.3 a second engine on one STATE_DIR does not start, and says why', async (t) => {
+  const { folder, start } = lives(t)
+  const { engine } = await start()
+  const environment = { ENGINE_TOKEN, HOST: '127.0.0.1', PORT: '0', STATE_DIR: folder }
+  const second = await runToExit(environment)
+  assert.equal(second.code, 1)
+  assert.match(second.stderr, /^theloop: STATE_DIR cannot be used: another engine uses it \(process \d+\).*\n$/)
+  await endInPeace(engine)
+  // In peace nothing is left of the lock.
+  assert.deepEqual(readdirSync(folder), [])
+})
+
+test('§7.3 what no secret opens is kept and told, and read once the right one is back', async (t) => {
+  const { folder, start, kill } = lives(t)
+  const receiver = await startReceiver(t)
+  const provider = await startProvider(t, [(answer) => answer.text('Half of')])
+  const first = await start({ STATE_KEY: 'first-state-SECRET-key' })
+  const { run_id } = await first.client.start(runBody({ llm: provider.llm(), callback: receiver.callback() }))
+  await provider.nth(1)
+  await kill(first.engine)
+
+  const second = await start({ STATE_KEY: 'other-state-SECRET-key' })
+  const line = await second.engine.line(({ event }) => event === 'state_unreadable')
+  assert.equal(line['run_id'], run_id)
+  errorOf(await second.client.send(`/runs/${run_id}`), 404, 'run_not_found')
+  second.engine.signal('SIGTERM')
+  await second.engine.exited
+  assert.ok(readdirSync(folder).includes(`${run_id}.live`))
+
+  // Rotated: the new one seals, the old one still opens.
+  const third = await start({ STATE_KEY: 'other-state-SECRET-key,first-state-SECRET-key' })
+  assert.equal(payloadOf(await receiver.nth(1)).run_id, run_id)
+  await endInPeace(third.engine)
+})
+
+test('§7.3 a run that STATE_DIR has no room for is not taken: 503, and the key is not burnt', async (t) => {
+  const { start } = lives(t, { STATE_MAX_BYTES: '1048576', CALLBACK_SECRET })
+  const { client, engine } = await start()
+  const body = runBody({ messages: [user('x'.repeat(2_000_000))] })
+  const answer = await client.post(body)
+  errorOf(answer, 503, 'state_unavailable')
+  assert.match(String(answer.headers['retry-after']), /^\d+$/)
+  await engine.line(({ event }) => event === 'state_lost')
+  errorOf(await client.post(body), 503, 'state_unavailable')
+  assert.equal((await client.send('/health')).json<{ runs: { running: number } }>().runs.running, 0)
+  engine.signal('SIGTERM')
+  assert.deepEqual(await engine.exited, { code: 0, signal: null })
+})

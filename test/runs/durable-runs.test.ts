@@ -1,0 +1,323 @@
+/** Runs with a STATE_DIR: what the next life finds after the process went at any moment, and what a broken disk does. */
+import assert from 'node:assert/strict'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import type { Json } from '../../src/contract/json.ts'
+import { callId } from '../../src/contract/ids.ts'
+import type { RunResult } from '../../src/contract/result.ts'
+import type { StreamEvent } from '../../src/contract/stream-event.ts'
+import type { JournalEntry } from '../../src/engine/ports.ts'
+import { createDurableRuns, type DurableRunsOptions } from '../../src/runs/durable-runs.ts'
+import type { Admission, RunLease } from '../../src/runs/ports.ts'
+import { createSealer } from '../../src/runs/sealer.ts'
+import { scanFrames } from '../../src/runs/spool-frames.ts'
+import { loadRuns } from '../../src/runs/spool-load.ts'
+import { takeLock } from '../../src/runs/state-lock.ts'
+import { say } from '../fakes/engine.ts'
+import { runRequest, tool } from '../fakes/run-request.ts'
+
+const sealer = createSealer(['a-secret-of-the-test'])
+const limits = {
+  resultTtlMs: 3_600_000,
+  undeliveredTtlMs: 86_400_000,
+  maxResults: 100,
+  maxResultBytes: 1_000_000,
+  maxRuns: 100,
+}
+
+type Parts = { readonly [key: string]: Json }
+
+function admission(parts: Parts = {}, fingerprint = 'f'): Admission {
+  return { request: runRequest(parts), warnings: [], fingerprint }
+}
+
+function folder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'durable-'))
+  t.after(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+const done: StreamEvent = {
+  event: 'done',
+  data: { status: 'completed', stop_reason: 'end_turn', limit_reached: null, error: null, pending: 0 },
+}
+
+/** One life. It ends without a farewell unless it is closed; a later one reads a copy of what it left. */
+async function live(t: TestContext, directory: string, options: Partial<DurableRunsOptions> = {}) {
+  const journal: JournalEntry[] = []
+  const leases = new Map<string, RunLease>()
+  const runs = createDurableRuns({
+    ...limits,
+    directory,
+    sealer,
+    maxBytes: 1e9,
+    journal: (entry) => journal.push(entry),
+    onAcked: () => {},
+    ticket: () => 'ticket',
+    say,
+    ...options,
+  })
+  t.after(() => runs.close())
+  const recovery = await runs.recover()
+  assert.ok(recovery.ok)
+  runs.queue.start(async (lease) => void leases.set(lease.runId, lease))
+  const begin = async (parts: Parts = {}) => {
+    const outcome = await runs.store.admit(admission(parts))
+    assert.ok(outcome.kind === 'new', outcome.kind)
+    const lease = leases.get(outcome.runId)
+    assert.ok(lease !== undefined)
+    return { runId: outcome.runId, lease, record: await lease.load() }
+  }
+  const finish = async ({ lease, record }: Awaited<ReturnType<typeof begin>>, text = 'Done.') => {
+    const json = JSON.stringify({ steps: 1, text })
+    await lease.finish(record, { json, status: 'completed' }, done)
+  }
+  return { ...runs, journal, leases, begin, finish, undelivered: recovery.undelivered }
+}
+
+/** What would be there had the process gone now. */
+function snapshot(t: TestContext, directory: string): string {
+  const copy = folder(t)
+  cpSync(directory, copy, { recursive: true })
+  rmSync(join(copy, 'lock'), { force: true })
+  return copy
+}
+
+const session = (key: string): Parts => ({ idempotency_key: key, meta: { session_id: 's' } })
+const callback: Parts = { callback: { url: 'https://shop.example/result', headers: { Authorization: 'cb-SECRET' } } }
+
+test('what was taken is there for the next life, ended, locked, and to be delivered', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory)
+  const { runId } = await first.begin({ ...session('k1'), ...callback })
+  const second = await live(t, snapshot(t, directory))
+  assert.deepEqual(second.undelivered, [runId])
+  const view = await second.store.get(runId)
+  const result = JSON.parse(view?.result?.json ?? '') as RunResult
+  assert.deepEqual([view?.status, result.error?.code], ['failed', 'engine_restarted'])
+  assert.equal(result.error?.message, say('engine_restarted'))
+  assert.deepEqual(await second.store.callback(runId), admission(callback).request.callback)
+  assert.deepEqual(await second.store.admit(admission({ ...session('k1'), ...callback })), { kind: 'repeat', runId })
+  assert.deepEqual(await second.store.admit(admission(session('k1'), 'g')), { kind: 'conflict', runId })
+  assert.deepEqual(await second.store.admit(admission(session('k2'))), { kind: 'result_pending', runId })
+  assert.deepEqual(await second.store.counts(), { running: 0, undelivered: 1 })
+  assert.equal(second.journal.filter(({ event }) => event === 'ended').length, 1)
+  await second.store.delivered(runId)
+  await second.begin(session('k2'))
+})
+
+test('a life that ends while it takes up another leaves the same result to the next', async (t) => {
+  const directory = folder(t)
+  const { runId } = await (await live(t, directory)).begin(callback)
+  const copy = snapshot(t, directory)
+  const second = await live(t, copy)
+  const third = await live(t, snapshot(t, copy))
+  const [one, two] = [await second.store.get(runId), await third.store.get(runId)]
+  assert.equal(one?.result?.json, two?.result?.json)
+  assert.deepEqual(third.undelivered, [runId])
+})
+
+test('calls decided are written before the first is sent, and each answer stands in the end as far as it was written', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory)
+  const { runId, lease, record } = await first.begin({ tools: [tool('a'), tool('b')] })
+  const call = { args: {}, argsHash: 'h', decision: { kind: 'send' as const }, attempts: 0, outcome: null }
+  const [one, two] = [
+    { ...call, tool: 'a', callId: callId('a') },
+    { ...call, tool: 'b', callId: callId('b') },
+  ]
+  record.steps = 1
+  record.batch = { step: 1, calls: [one, two] }
+  await lease.commit(record)
+  const resultAt = async () => {
+    const next = await live(t, snapshot(t, directory))
+    const { tool_calls } = JSON.parse((await next.store.get(runId))?.result?.json ?? '') as RunResult
+    return tool_calls.map(({ status }) => status)
+  }
+  assert.deepEqual(await resultAt(), ['not_sent', 'not_sent'])
+  Object.assign(one, { attempts: 1 })
+  await lease.commit(record)
+  assert.deepEqual(await resultAt(), ['unknown', 'not_sent'])
+  Object.assign(one, { outcome: { kind: 'deferred', operationId: 'op', attempts: 1, durationMs: 1, resultBytes: 0 } })
+  Object.assign(two, { attempts: 2 })
+  await lease.commit(record)
+  assert.deepEqual(await resultAt(), ['deferred', 'unknown'])
+})
+
+test('the result takes the place of the request, whose secrets are gone with it', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory)
+  const llm = { provider: 'openai-compatible', model: 'm', base_url: 'https://llm.example', api_key: 'key-SECRET' }
+  const tools = [tool('a', { headers: { Authorization: 'tool-SECRET' } })]
+  const run = await first.begin({ llm, tools, ...callback })
+  const textOf = (name: string) => {
+    const scan = scanFrames(readFileSync(join(directory, name)), name, sealer)
+    return scan.kind === 'read' ? scan.frames.join('\n') : scan.kind
+  }
+  assert.match(textOf(`${run.runId}.live`), /key-SECRET[^]*tool-SECRET[^]*cb-SECRET/)
+  await first.finish(run)
+  assert.deepEqual(readdirSync(directory).toSorted(), ['lock', `${run.runId}.ended`])
+  assert.doesNotMatch(textOf(`${run.runId}.ended`), /key-SECRET|tool-SECRET/)
+  assert.match(textOf(`${run.runId}.ended`), /cb-SECRET/)
+})
+
+test('whatever byte a file ends at, the next life starts: with the run, or without what was never promised', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory)
+  const run = await first.begin({ ...session('k1'), ...callback })
+  run.record.steps = 1
+  await run.lease.commit(run.record)
+  const going = snapshot(t, directory)
+  await first.finish(run)
+  await first.store.ack(run.runId)
+  const ended = snapshot(t, directory)
+  const torn = folder(t)
+  const options = { directory: torn, sealer, unreadableTtlMs: 1000 }
+  const kinds = new Set<string>()
+  for (const [source, name] of [
+    [going, `${run.runId}.live`],
+    [ended, `${run.runId}.ended`],
+  ] as const) {
+    const bytes = readFileSync(join(source, name))
+    for (let length = 0; length <= bytes.length; length += 1) {
+      writeFileSync(join(torn, name), bytes.subarray(0, length))
+      const left = await Array.fromAsync(loadRuns(options))
+      kinds.add(`${name.slice(-5)} ${left.map(({ kind }) => kind).join()}`)
+      assert.ok(left.length <= 1)
+    }
+    assert.equal((await Array.fromAsync(loadRuns(options))).length, 1)
+    rmSync(join(torn, name))
+  }
+  assert.deepEqual([...kinds].toSorted(), ['.live ', '.live cut', 'ended ', 'ended ended'])
+  // A result that was not whole yet: what led to it counts.
+  cpSync(going, torn, { recursive: true })
+  writeFileSync(join(torn, `${run.runId}.ended`), readFileSync(join(ended, `${run.runId}.ended`)).subarray(0, 400))
+  const next = await live(t, torn)
+  assert.equal((await next.store.get(run.runId))?.status, 'failed')
+  assert.deepEqual(readdirSync(torn).toSorted(), ['lock', `${run.runId}.ended`])
+})
+
+test('an ack is on the disk when it is answered, and a key outlives its run', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory, { maxResults: 1 })
+  const run = await first.begin({ ...session('k1'), ...callback })
+  await first.finish(run)
+  assert.equal(await first.store.ack(run.runId), 'stored')
+  const second = await live(t, snapshot(t, directory))
+  assert.deepEqual(second.undelivered, [])
+  assert.equal((await second.store.get(run.runId))?.delivery.state, 'acked')
+  assert.equal(await second.store.ack(run.runId), 'stored')
+  await second.begin(session('k2'))
+
+  await first.finish(await first.begin(session('k3')))
+  assert.equal(await first.store.get(run.runId), null)
+  await first.close()
+  assert.equal(readdirSync(directory).filter((name) => name.startsWith('keys-')).length, 1)
+  const third = await live(t, snapshot(t, directory))
+  assert.deepEqual(await third.store.admit(admission(session('k1'))), { kind: 'repeat', runId: run.runId })
+  assert.equal((await third.store.admit(admission(session('k1'), 'g'))).kind, 'conflict')
+})
+
+test('a reader of the life before gets resync, the text and the end; its old ids are not taken for new ones', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory)
+  const run = await first.begin()
+  await first.finish(run, 'The text.')
+  const second = await live(t, snapshot(t, directory))
+  const never = new AbortController().signal
+  for (const id of ['0-1', '1-1', '2-9', '3-1']) {
+    const reading = await second.events.read(run.runId, id, never)
+    assert.equal(reading?.atEnd, false)
+    const events = await Array.fromAsync(reading?.events ?? [])
+    assert.deepEqual(
+      events.map(({ event }) => event.event),
+      ['resync', 'start', 'step', 'delta', 'done'],
+    )
+    assert.deepEqual(events[0]?.event.data, { step: 1, text: 'The text.' })
+    assert.equal((await second.events.read(run.runId, events.at(-1)?.id, never))?.atEnd, true)
+  }
+})
+
+test('of fifty equal posts at once one run is taken, and all wait until it is on the disk', async (t) => {
+  const { store } = await live(t, folder(t))
+  const outcomes = await Promise.all(Array.from({ length: 50 }, () => store.admit(admission())))
+  assert.equal(outcomes.filter(({ kind }) => kind === 'new').length, 1)
+  assert.equal(outcomes.filter(({ kind }) => kind === 'repeat').length, 49)
+})
+
+test('a run that cannot be written is taken back: its key, its session and its place are free', async (t) => {
+  const directory = folder(t)
+  const { store, queue, leases, journal, events } = await live(t, directory, { maxRuns: 1, maxBytes: 10 })
+  for (let tries = 0; tries < 2; tries += 1) {
+    const outcomes = await Promise.all([store.admit(admission(session('k1'))), store.admit(admission(session('k1')))])
+    assert.deepEqual(outcomes, [{ kind: 'not_kept' }, { kind: 'not_kept' }])
+  }
+  assert.deepEqual(await store.counts(), { running: 0, undelivered: 0 })
+  await queue.drain(new AbortController().signal)
+  assert.deepEqual(
+    journal.filter(({ event }) => event === 'state_lost').map(({ what, code }) => [what, code]),
+    [
+      ['accepted', 'STATE_FULL'],
+      ['accepted', 'STATE_FULL'],
+    ],
+  )
+  // Its loop was told to stop, and what it still says is void.
+  const [lease] = leases.values()
+  assert.ok(lease?.cancelled.aborted)
+  await lease.finish(await lease.load(), { json: '{}', status: 'cancelled' }, done)
+  assert.equal(await store.get(lease.runId), null)
+  assert.equal(await events.read(lease.runId, undefined, lease.lost), null)
+  assert.deepEqual(readdirSync(directory), ['lock'])
+})
+
+test('a disk that breaks while a run goes on: it ends in memory as ever, and that is told once', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory)
+  const run = await first.begin({ ...session('k1'), ...callback })
+  rmSync(directory, { recursive: true })
+  run.record.steps = 1
+  await run.lease.commit(run.record)
+  await first.finish(run)
+  assert.equal((await first.store.get(run.runId))?.status, 'completed')
+  assert.equal(await first.store.ack(run.runId), 'stored')
+  assert.equal(first.journal.filter(({ event }) => event === 'state_lost').length, 1)
+  assert.equal((await first.store.admit(admission(session('k2')))).kind, 'not_kept')
+})
+
+test('files nobody can read are told and left alone', async (t) => {
+  const directory = folder(t)
+  const name = 'run_01M8NVRYK2NQ8QRWHDSXEDPFH8.live'
+  writeFileSync(join(directory, name), 'noise')
+  writeFileSync(join(directory, 'keys-1'), 'noise')
+  writeFileSync(join(directory, 'README'), 'of the operator')
+  const { journal } = await live(t, directory)
+  assert.deepEqual(
+    journal.map(({ event, file }) => [event, file]),
+    [
+      ['state_unreadable', name],
+      ['state_unreadable', 'keys-1'],
+    ],
+  )
+  assert.deepEqual(readdirSync(directory).toSorted(), ['README', 'keys-1', 'lock', name])
+})
+
+test('a lock holds against a living process, and is taken over from a dead one or a machine that fell silent', async (t) => {
+  const path = join(folder(t), 'lock')
+  const lock = (owner: object) => writeFileSync(path, JSON.stringify(owner))
+  lock({ pid: process.ppid, host: hostname() })
+  const held = await takeLock(path)
+  assert.ok(!held.ok && held.reason.includes(`process ${process.ppid}`))
+  lock({ pid: 1, host: 'elsewhere' })
+  const away = await takeLock(path)
+  assert.ok(!away.ok && away.reason.includes('elsewhere'))
+  utimesSync(path, 0, 0)
+  for (const owner of [null, { pid: 2 ** 30, host: hostname() }, { pid: process.pid, host: hostname() }]) {
+    if (owner !== null) lock(owner)
+    const taken = await takeLock(path)
+    assert.ok(taken.ok)
+    assert.deepEqual(JSON.parse(readFileSync(path, 'utf8')), { pid: process.pid, host: hostname() })
+    await taken.release()
+  }
+})
