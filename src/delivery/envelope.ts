@@ -24,15 +24,27 @@ export function envelope(runId: string, callback: Callback, resultJson: string):
  * try only `webhook-timestamp` and, with it, the signature differ; `webhook-id` is the run's id.
  */
 export function headersOf(letter: Envelope, secret: string, atMs: number): Record<string, string> {
-  const timestamp = String(Math.floor(atMs / 1000))
   const own = Object.entries(letter.callback.headers).map(([name, value]) => [name.toLowerCase(), value])
   return {
     ...(Object.fromEntries(own) as Record<string, string>),
     'content-type': 'application/json; charset=utf-8',
     'x-engine-secret': secret,
-    'webhook-id': letter.runId,
+    ...signedHeaders({ id: letter.runId, body: letter.body }, secret, atMs),
+  }
+}
+
+/** What Standard Webhooks adds to one message sent at `atMs`; the secret itself is in none of it. */
+export function signedHeaders(
+  message: { readonly id: string; readonly body: Uint8Array },
+  secret: string,
+  atMs: number,
+): Record<string, string> {
+  const timestamp = String(Math.floor(atMs / 1000))
+  const hmac = createHmac('sha256', signingKey(secret)).update(`${message.id}.${timestamp}.`).update(message.body)
+  return {
+    'webhook-id': message.id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': signature(signingKey(secret), letter, timestamp),
+    'webhook-signature': `v1,${hmac.digest('base64')}`,
   }
 }
 
@@ -43,9 +55,4 @@ export function headersOf(letter: Envelope, secret: string, atMs: number): Recor
 export function signingKey(secret: string): Buffer {
   const base64 = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
   return base64 === undefined ? Buffer.from(secret) : Buffer.from(base64, 'base64')
-}
-
-function signature(key: Buffer, letter: Envelope, timestamp: string): string {
-  const hmac = createHmac('sha256', key).update(`${letter.runId}.${timestamp}.`).update(letter.body)
-  return `v1,${hmac.digest('base64')}`
 }

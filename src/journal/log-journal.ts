@@ -5,12 +5,19 @@
 import type { Logger } from 'pino'
 import type { JournalEntry } from '../engine/ports.ts'
 
-/** Somebody must look: a bug, or a result that nobody will get. */
-const ERRORS = new Set(['bug', 'undelivered', 'dropped_undelivered'])
+/** Somebody must look: a bug, a result that nobody will get, a journal that is not kept. */
+const ERRORS = new Set([
+  'bug',
+  'undelivered',
+  'dropped_undelivered',
+  'log_dir_failed',
+  'state_lost',
+  'state_unreadable',
+])
 /** Somebody may want to look. */
-const WARNINGS = new Set(['failed', 'write_not_deferred', 'repeat'])
+const WARNINGS = new Set(['failed', 'write_not_deferred', 'repeat', 'recording_failed'])
 /** The milestones of a run; everything else is detail. */
-const MILESTONES = new Set(['accepted', 'ended', 'delivered', 'acked', 'cancelled', 'callback_attempt'])
+const MILESTONES = new Set(['accepted', 'ended', 'delivered', 'acked', 'cancelled', 'callback_attempt', 'log_dir_back'])
 
 export function createLogJournal(logger: Logger): (entry: JournalEntry) => void {
   return (entry) => {

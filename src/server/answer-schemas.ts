@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { errors } from '../contract/errors.ts'
 import { CONTRACT_VERSION } from '../contract/run-request.ts'
 import { RunResult, STATUSES, Warning } from '../contract/result.ts'
-import { closed, instant, nullable, oneWordOf, text } from '../contract/schema.ts'
+import { closed, instant, nullable, oneWordOf, open, text } from '../contract/schema.ts'
 
 const HTTP_CODES = Object.entries(errors).flatMap(([code, facts]) => ('http' in facts ? [code] : []))
 
@@ -57,6 +57,33 @@ export const CancelledRun = closed({ run_id: text(1, 100), status: oneWordOf(STA
 export const AckedRun = closed({ run_id: text(1, 100), acked: Type.Literal(true) })
 
 export const LateResultAnswer = closed({ status: oneWordOf(['recorded', 'already_recorded']) })
+
+/** Beside these, whatever the event has to tell. */
+const LogEntry = open({
+  id: text(1, 100),
+  at: instant(),
+  event: text(1, 100),
+  run_id: nullable(Type.String()),
+  session_id: nullable(Type.String()),
+})
+
+export const Logs = closed({
+  entries: Type.Array(LogEntry),
+  cursor: nullable(Type.String({ description: 'goes on behind this page, now or once there is more' })),
+  more: Type.Boolean({ description: 'the page ended before the journal did' }),
+  source: oneWordOf(['memory', 'disk', 'mixed']),
+})
+
+/** What ERROR_WEBHOOK_URL is sent. */
+export const ErrorNotice = closed({
+  type: Type.Literal('engine_error'),
+  event: text(1, 100),
+  code: nullable(Type.String()),
+  count: Type.Integer({ minimum: 1, description: 'errors of this event and code that this post stands for' }),
+  first_at: instant(),
+  last_at: instant(),
+  entry: LogEntry,
+})
 
 export const Health = closed({
   status: oneWordOf(['ok', 'draining']),

@@ -10,6 +10,7 @@ import { engineTokenCheck } from './auth.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { JSON_TYPE, sendError, sendNoRun } from './error-answer.ts'
 import { lateResult } from './late-result.ts'
+import { logs } from './logs.ts'
 import { createOpenAnswers } from './open-answers.ts'
 import { openApiText } from './openapi.ts'
 import { health, ready } from './probes.ts'
@@ -20,6 +21,7 @@ import type { ServerOptions } from './server-options.ts'
 import { DRAINING, startRun } from './start-run.ts'
 import { parameter } from './request-values.ts'
 import { streamRun } from './stream-answer.ts'
+import { validate } from './validate.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -82,13 +84,17 @@ export function createServer(options: ServerOptions): EngineServer {
   app.setNotFoundHandler((request, reply) => answerUnrouted(request, reply, options))
 
   const document = openApiText(options.version)
+  const providers = JSON.stringify(options.providers)
   const handlers: Record<RouteName, Handler> = {
     startRun: (request, reply) => startRun(request, reply, options, openAnswers),
+    validate: (request, reply) => validate(request, reply, options),
     getRun: (request, reply) => getRun(request, reply, options),
     cancelRun: (request, reply) => cancelRun(request, reply, options, openAnswers),
     ackRun: (request, reply) => ackRun(request, reply, options),
     streamRun: (request, reply) => streamRun(request, reply, options, openAnswers),
     lateResult: (request, reply) => lateResult(request, reply, options),
+    logs: (request, reply) => logs(request, reply, options),
+    providers: async (_request, reply) => reply.code(200).type(JSON_TYPE).send(providers),
     health: (_request, reply) => health(reply, options),
     ready: (_request, reply) => ready(reply, options),
     openApi: async (_request, reply) => reply.code(200).type(JSON_TYPE).send(document),

@@ -5,7 +5,11 @@ import type { FastifyReply } from 'fastify'
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** What a caller should wait before it tries again, seconds. */
-export const RETRY_AFTER_S = { overloaded: 5, draining: 10 } as const
+export const RETRY_AFTER_S: Partial<Record<HttpErrorCode, number>> = {
+  overloaded: 5,
+  draining: 10,
+  state_unavailable: 10,
+}
 
 export interface ErrorFacts {
   readonly code: HttpErrorCode
@@ -33,7 +37,8 @@ export function sendError(
   facts: ErrorFacts,
   status: number = errors[facts.code].http,
 ): FastifyReply {
-  if (facts.code === 'overloaded' || facts.code === 'draining') reply.header('retry-after', RETRY_AFTER_S[facts.code])
+  const retryAfter = RETRY_AFTER_S[facts.code]
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
   return reply
     .code(status)
     .type(JSON_TYPE)

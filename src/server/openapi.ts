@@ -4,24 +4,31 @@
  */
 import type { TSchema } from 'typebox'
 import { errors, type HttpErrorCode } from '../contract/errors.ts'
+import { ProviderList } from '../contract/provider-list.ts'
 import { CallbackBody, RunResult } from '../contract/result.ts'
 import { CONTRACT_VERSION, RunRequestBody } from '../contract/run-request.ts'
 import { streamEvents } from '../contract/stream-event.ts'
 import { LateResult, ToolAnswer, ToolCallBody } from '../contract/tool-exchange.ts'
+import { ValidateBody, Validation } from '../contract/validation.ts'
 import {
   AckedRun,
   CancelledRun,
   ErrorAnswer,
+  ErrorNotice,
   Health,
   LateResultAnswer,
+  Logs,
   Ready,
   RunAnswer,
   StartedRun,
 } from './answer-schemas.ts'
+import { logsParameters } from './logs-query.ts'
 import { type Access, type Route, type RouteName, routes } from './routes.ts'
 
 const schemas = {
   RunRequest: RunRequestBody,
+  ValidateRequest: ValidateBody,
+  Validation,
   RunResult,
   LateResult,
   CallbackBody,
@@ -32,6 +39,9 @@ const schemas = {
   CancelledRun,
   AckedRun,
   LateResultAnswer,
+  Logs,
+  ErrorNotice,
+  Providers: ProviderList,
   Health,
   Ready,
   Error: ErrorAnswer,
@@ -73,8 +83,15 @@ const operations: Record<RouteName, Operation> = {
       'result_pending',
       'overloaded',
       'draining',
+      'state_unavailable',
       'run_not_found',
     ],
+  },
+  validate: {
+    summary: 'The body of a run, checked without running it, and what its first request would be changed by',
+    body: 'ValidateRequest',
+    answers: [{ status: 200, says: 'the verdict, faults or none', bodies: ['Validation'] }],
+    errors: [],
   },
   getRun: {
     summary: 'State, deliveries, and the result once there is one',
@@ -107,6 +124,17 @@ const operations: Record<RouteName, Operation> = {
     body: 'LateResult',
     answers: [{ status: 200, says: 'recorded, now or before', bodies: ['LateResultAnswer'] }],
     errors: ['run_not_found', 'call_closed'],
+  },
+  logs: {
+    summary: 'A page of the journal, oldest first',
+    answers: [{ status: 200, says: 'entries, and where to go on', bodies: ['Logs'] }],
+    errors: ['invalid_request'],
+    query: logsParameters,
+  },
+  providers: {
+    summary: 'What the engine knows of each provider and group of models',
+    answers: [{ status: 200, says: 'the table that requests are made from', bodies: ['Providers'] }],
+    errors: [],
   },
   health: {
     summary: 'Liveness, versions and how many runs there are',
@@ -168,6 +196,7 @@ export function openApiText(version: string): string {
         { status: 200, says: 'the answer', bodies: ['ToolAnswer'] },
       ]),
       result: exchange('What callback.url is sent', 'CallbackBody', [{ status: 200, says: 'any 2xx: stored' }]),
+      error: exchange('What ERROR_WEBHOOK_URL is sent', 'ErrorNotice', [{ status: 200, says: 'any 2xx: taken' }]),
     },
     components: {
       schemas: {

@@ -22,6 +22,7 @@ export interface Route {
 
 export const routes = {
   startRun: { method: 'POST', path: '/runs', access: 'engine', body: 'json', browser: false },
+  validate: { method: 'POST', path: '/validate', access: 'engine', body: 'json', browser: false },
   getRun: { method: 'GET', path: '/runs/:run_id', access: 'engine', body: 'none', browser: false },
   cancelRun: { method: 'POST', path: '/runs/:run_id/cancel', access: 'run', body: 'ignored', browser: true },
   ackRun: { method: 'POST', path: '/runs/:run_id/ack', access: 'engine', body: 'ignored', browser: false },
@@ -33,6 +34,8 @@ export const routes = {
     body: 'json',
     browser: false,
   },
+  logs: { method: 'GET', path: '/logs', access: 'engine', body: 'none', browser: false },
+  providers: { method: 'GET', path: '/providers', access: 'engine', body: 'none', browser: false },
   health: { method: 'GET', path: '/health', access: 'open', body: 'none', browser: false },
   ready: { method: 'GET', path: '/ready', access: 'open', body: 'none', browser: false },
   openApi: { method: 'GET', path: '/openapi.json', access: 'open', body: 'none', browser: false },

@@ -1,8 +1,11 @@
 /** What the HTTP side needs from the rest of the engine. Types only. */
+import type { ReadLogs } from '../journal/log-query.ts'
+import type { ProviderList } from '../contract/provider-list.ts'
 import type { EventLog, RunStore } from '../runs/ports.ts'
 import type { EngineTokens } from '../runs/run-token.ts'
 import type { Admit } from './admission-port.ts'
 import type { LateResults } from './late-results-port.ts'
+import type { Validate } from './validation-port.ts'
 
 export interface ServerOptions {
   /** ENGINE_TOKEN: all are accepted, the first signs. */
@@ -19,6 +22,11 @@ export interface ServerOptions {
   readonly events: EventLog
   readonly lateResults: LateResults
   readonly admit: Admit
+  readonly validate: Validate
+  /** Pages of the journal. */
+  readonly readLogs: ReadLogs
+  /** What GET /providers answers. */
+  readonly providers: ProviderList
   /** Requests that wait for a place at their provider key. */
   readonly queued: () => number
   /** True from the first SIGTERM on. */

@@ -39,6 +39,7 @@ export async function startRun(
     case 'run_active':
     case 'result_pending':
     case 'overloaded':
+    case 'not_kept':
       return sendError(reply, notStarted(outcome))
     default:
       return assertNever(outcome)
@@ -55,7 +56,7 @@ function first(faults: Extract<AdmissionAnswer, { kind: 'refused' }>['faults']):
   return fault === undefined ? 'none was named' : `${fault.path === '' ? 'the body' : fault.path} ${fault.message}`
 }
 
-type NotStarted = Extract<AdmitOutcome, { kind: 'conflict' | 'run_active' | 'result_pending' | 'overloaded' }>
+type NotStarted = Exclude<AdmitOutcome, { kind: 'new' | 'repeat' }>
 
 function notStarted(outcome: NotStarted): ErrorFacts {
   switch (outcome.kind) {
@@ -79,6 +80,12 @@ function notStarted(outcome: NotStarted): ErrorFacts {
       }
     case 'overloaded':
       return { code: 'overloaded', message: 'as many runs are going as this engine may run: nothing was started' }
+    case 'not_kept':
+      return {
+        code: 'state_unavailable',
+        message:
+          'this engine cannot write to its STATE_DIR, so the run was not taken. Send the same request again later',
+      }
   }
 }
 

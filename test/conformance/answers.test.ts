@@ -266,11 +266,10 @@ test('§2.2 the engine token in a query is none, and a run token opens nothing b
 
 test('§2.1 404 and 405: what is not there, and methods that a path does not have', async () => {
   const client = await engine.client()
-  for (const path of ['/', '/run', '/runs/', '/v1/runs', '/logs', '/providers', '/metrics', '/runs/a/b/c', '/%zz']) {
+  for (const path of ['/', '/run', '/runs/', '/v1/runs', '/log', '/provider', '/metrics', '/runs/a/b/c', '/%zz']) {
     const { status } = await client.send(path)
     assert.ok(status === 404 || (path === '/%zz' && status === 400), `${path}: ${status}`)
   }
-  errorOf(await client.send('/validate', { method: 'POST', body: '{}' }), 404, 'not_found')
   errorOf(await client.send('/runs/run_1/redeliver', { method: 'POST' }), 404, 'not_found')
   for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
     const answer = await client.send('/runs', { method })
@@ -411,7 +410,9 @@ test('§12.2 health and ready answer anybody, and say nothing secret', async () 
   assert.match(openapi, /^3\.1\./)
   assert.deepEqual(Object.keys(paths).toSorted(), [
     '/health',
+    '/logs',
     '/openapi.json',
+    '/providers',
     '/ready',
     '/runs',
     '/runs/{run_id}',
@@ -419,6 +420,7 @@ test('§12.2 health and ready answer anybody, and say nothing secret', async () 
     '/runs/{run_id}/calls/{call_id}/result',
     '/runs/{run_id}/cancel',
     '/runs/{run_id}/stream',
+    '/validate',
   ])
 })
 

@@ -5,6 +5,7 @@ import net, { type AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import type { Json } from '../../src/contract/json.ts'
+import type { Validation } from '../../src/contract/validation.ts'
 import { runToken, type EngineTokens } from '../../src/runs/run-token.ts'
 import type { AdmissionAnswer } from '../../src/server/admission-port.ts'
 import { createServer, type EngineServer } from '../../src/server/create-server.ts'
@@ -23,12 +24,12 @@ export interface Started {
   readonly server: EngineServer
   readonly port: number
   readonly url: string
-  /** Bodies that reached admission. */
+  /** Bodies that reached admission or validation. */
   readonly bodies: Json[]
   readonly logged: { readonly facts: Readonly<Record<string, unknown>>; readonly message: string }[]
   readonly late: { outcome: LateOutcome; readonly recorded: [string, string, LateResult][] }
   /** Flags a test can turn. */
-  readonly flags: { draining: boolean; answer: AdmissionAnswer }
+  readonly flags: { draining: boolean; answer: AdmissionAnswer; validation: Validation }
 }
 
 /** What admission says of any body: fine. */
@@ -39,11 +40,21 @@ export function admitted(
   return { kind: 'admitted', admission: { request: fake as never, warnings: [], fingerprint: 'f' } }
 }
 
+/** What is said of any body that is to be validated: fine, and nothing is changed. */
+const VALID: Validation = {
+  valid: true,
+  faults: [],
+  warnings: [],
+  changes: [],
+  changes_left_off: 0,
+  estimated_input_tokens: 12,
+}
+
 export async function startServer(t: TestContext, options: Partial<ServerOptions> = {}): Promise<Started> {
   const runs = new FakeRuns()
   const bodies: Json[] = []
   const logged: Started['logged'] = []
-  const flags = { draining: false, answer: admitted() }
+  const flags = { draining: false, answer: admitted(), validation: VALID }
   const late: Started['late'] = { outcome: 'recorded', recorded: [] }
   const server = createServer({
     tokens: TOKENS,
@@ -51,6 +62,7 @@ export async function startServer(t: TestContext, options: Partial<ServerOptions
     allowedOrigins: [ORIGIN],
     maxBodyBytes: 1_048_576,
     maxRuns: 2,
+    providers: { providers: [] },
     queued: () => 3,
     store: runs.store,
     events: runs.events,
@@ -64,6 +76,11 @@ export async function startServer(t: TestContext, options: Partial<ServerOptions
       bodies.push(body)
       return flags.answer
     },
+    validate: (body) => {
+      bodies.push(body)
+      return flags.validation
+    },
+    readLogs: async () => ({ lines: [], cursor: null, more: false, source: 'memory' }),
     draining: () => flags.draining,
     version: '9.9.9',
     log: { error: (facts, message) => void logged.push({ facts, message }) },

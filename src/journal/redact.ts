@@ -1,0 +1,163 @@
+/**
+ * The one redaction by value: whatever secret the engine knows is replaced wherever a text holds it, in any form of
+ * `secret-forms.ts`. Applied where entries enter the journal, and to what the process logs beside it. SPEC §12.3.
+ *
+ * The cost of a text goes by its length and not by the number of secrets: forms are found by their first characters. Secrets
+ * of requests are remembered up to a bound, those used longest ago forgotten first; secrets of the environment always.
+ */
+import type { Json } from '../contract/json.ts'
+import type { JournalEntry } from '../engine/ports.ts'
+import { SHORTEST_SECRET, secretForms } from './secret-forms.ts'
+
+export const REDACTED = '[redacted]'
+
+export interface Redactor {
+  /** From now on these are secrets, as long as they are among the newest. Short ones are passed over. */
+  hold(values: Iterable<string>): void
+  /** The same for tokens that the engine makes: many, and they must not push out what requests brought. */
+  holdTokens(values: Iterable<string>): void
+  text(text: string): string
+  /** The same entry, its facts cleared. */
+  entry(entry: JournalEntry): JournalEntry
+}
+
+export interface RedactorLimits {
+  /** Values that are remembered, of requests and of tokens each. */
+  readonly maxHeld: number
+  /** Characters of all their forms. */
+  readonly maxHeldChars: number
+}
+
+export const REDACTOR_LIMITS: RedactorLimits = { maxHeld: 5000, maxHeldChars: 6_291_456 }
+
+/** What the engine itself wrote, and names by which a harness finds its runs again: no free text. */
+const PLAIN = new Set([
+  'event',
+  'run_id',
+  'session_id',
+  'call_id',
+  'provider',
+  'status',
+  'error_code',
+  'code',
+  'outcome',
+])
+
+/** Longest fact, UTF-16 units. */
+const MAX_FACT_CHARS = 8000
+
+export function createRedactor(always: Iterable<string>, limits: RedactorLimits = REDACTOR_LIMITS): Redactor {
+  const index = createFormIndex()
+  for (const value of always) for (const form of secretForms(value)) index.add(form)
+
+  function text(whole: string): string {
+    return withoutQueryTokens(withoutForms(whole, index))
+  }
+
+  function fact(value: Json): Json {
+    if (typeof value === 'string') return cut(text(value))
+    if (Array.isArray(value)) return value.map((item: Json) => fact(item))
+    if (typeof value !== 'object' || value === null || 'rawJSON' in value) return value
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, fact(inner)]))
+  }
+
+  function entry(raw: JournalEntry): JournalEntry {
+    const facts = Object.entries(raw).map(([name, value]) => [name, PLAIN.has(name) ? value : fact(value)] as const)
+    return { ...Object.fromEntries(facts), event: raw.event, run_id: raw.run_id }
+  }
+
+  return { hold: createMemory(index, limits), holdTokens: createMemory(index, limits), text, entry }
+}
+
+/** Remembers values up to a bound; those held longest ago go first. */
+function createMemory(index: FormIndex, limits: RedactorLimits): (values: Iterable<string>) => void {
+  const held = new Map<string, readonly string[]>()
+  let heldChars = 0
+  return (values) => {
+    for (const value of values) {
+      const known = held.get(value)
+      held.delete(value)
+      const forms = known ?? secretForms(value)
+      if (forms.length === 0) continue
+      held.set(value, forms)
+      if (known !== undefined) continue
+      heldChars += charsOf(forms)
+      for (const form of forms) index.add(form)
+    }
+    for (const [value, forms] of held) {
+      if (held.size <= limits.maxHeld && heldChars <= limits.maxHeldChars) break
+      held.delete(value)
+      heldChars -= charsOf(forms)
+      for (const form of forms) index.remove(form)
+    }
+  }
+}
+
+function charsOf(forms: readonly string[]): number {
+  return forms.reduce((sum, form) => sum + form.length, 0)
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_FACT_CHARS ? text : `${text.slice(0, MAX_FACT_CHARS)}…`.toWellFormed()
+}
+
+/** Tokens of runs and calls stand in the query of the addresses that the engine gives out. */
+function withoutQueryTokens(text: string): string {
+  return text.includes('token=') ? text.replaceAll(/\btoken=[^&\s"'<>]+/g, `token=${REDACTED}`) : text
+}
+
+function withoutForms(text: string, index: FormIndex): string {
+  let cleared = ''
+  let from = 0
+  for (let at = 0; at <= text.length - SHORTEST_SECRET;) {
+    const length = index.longestAt(text, at)
+    if (length === 0) {
+      at += 1
+      continue
+    }
+    cleared += text.slice(from, at) + REDACTED
+    at += length
+    from = at
+  }
+  return from === 0 ? text : cleared + text.slice(from)
+}
+
+interface FormIndex {
+  add(form: string): void
+  remove(form: string): void
+  /** Length of the longest form that stands at this place; 0: none does. */
+  longestAt(text: string, at: number): number
+}
+
+function createFormIndex(): FormIndex {
+  /** First characters → forms, each with the number of secrets that have it. */
+  const byOpening = new Map<string, Map<string, number>>()
+  const opening = (text: string, at = 0) => text.slice(at, at + SHORTEST_SECRET)
+
+  return {
+    add(form) {
+      const forms = byOpening.get(opening(form)) ?? new Map<string, number>()
+      byOpening.set(opening(form), forms)
+      forms.set(form, (forms.get(form) ?? 0) + 1)
+    },
+    remove(form) {
+      const forms = byOpening.get(opening(form))
+      const count = forms?.get(form) ?? 0
+      if (count > 1) forms?.set(form, count - 1)
+      else forms?.delete(form)
+      if (forms?.size === 0) byOpening.delete(opening(form))
+    },
+    longestAt(text, at) {
+      const forms = byOpening.get(opening(text, at))
+      if (forms === undefined) return 0
+      let longest = 0
+      const rest = text.length - at
+      for (const form of forms.keys()) {
+        // A text that somebody cut may end inside a secret.
+        const length = Math.min(form.length, rest)
+        if (length > longest && text.startsWith(form.length <= rest ? form : form.slice(0, rest), at)) longest = length
+      }
+      return longest
+    },
+  }
+}
