@@ -3,38 +3,61 @@
  */
 import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
-import { createAdmission } from './admission.ts'
+import { createAdmission, createJudge } from './admission.ts'
+import type { RunFacts } from './cassette/format.ts'
+import { secretsOf as secretsOfRun } from './cassette/plain-record.ts'
+import { createRecorder } from './cassette/recorder.ts'
 import { createOutbox } from './delivery/outbox.ts'
 import type { Egress } from './egress/egress.ts'
 import { createEgress } from './egress/open.ts'
 import { instantOf } from './contract/instant.ts'
+import type { EnginePorts } from './engine/ports.ts'
 import { sayIn } from './i18n/say.ts'
+import { createErrorWebhook, type ErrorWebhook, ownHost } from './journal/error-webhook.ts'
+import { createJournal, type Journal } from './journal/journal.ts'
 import { createLogJournal } from './journal/log-journal.ts'
+import { createRedactor, type Redactor } from './journal/redact.ts'
 import { providerTable } from './providers/built-in.ts'
 import { gigachatHosts } from './providers/gigachat/own-hosts.ts'
 import { createKeyGate } from './providers/key-gate.ts'
 import type { KeySettings } from './providers/keys.ts'
 import { createModel } from './providers/model.ts'
+import { providerList } from './providers/provider-list.ts'
 import { targetFaults } from './providers/target-faults.ts'
-import { createMemoryRuns } from './runs/memory-runs.ts'
+import { createDurableRuns, type DurableRuns, type DurableRunsOptions } from './runs/durable-runs.ts'
+import { createMemoryRuns, type MemoryRunsOptions } from './runs/memory-runs.ts'
 import { resultUrl } from './runs/run-links.ts'
-import { signTicket } from './runs/run-token.ts'
+import { callToken, runToken, signTicket } from './runs/run-token.ts'
 import { createRunner } from './runs/runner.ts'
+import { createSealer } from './runs/sealer.ts'
+import { liveSources } from './runs/run-sources.ts'
 import { createServer, type EngineServer } from './server/create-server.ts'
 import type { Settings } from './settings.ts'
 import { checkValue } from './tools/arguments.ts'
 import { createLateResults } from './tools/late-results.ts'
-import { createTools } from './tools/tools.ts'
+import { createTools, type ToolsOptions } from './tools/tools.ts'
+import { createValidation } from './validation.ts'
 
 export interface Engine {
-  /** Opens the port; resolves to the address it listens on, such as `http://127.0.0.1:8080`. */
+  /**
+   * Takes up what STATE_DIR holds and opens the port; resolves to the address it listens on, such as
+   * `http://127.0.0.1:8080`. Rejects with a `StartFault` where STATE_DIR cannot be used.
+   */
   listen(): Promise<string>
   /** Drains: runs get `graceMs` (default SHUTDOWN_GRACE_MS), callbacks are flushed, sockets closed. */
   close(options?: { readonly graceMs?: number }): Promise<void>
+  /** The text without the secrets that the engine knows, for what is logged beside it. */
+  readonly redact: (text: string) => string
 }
+
+/** Why an engine cannot start, in a sentence for its operator. */
+export class StartFault extends Error {}
 
 /** Callbacks get this long to be flushed once the runs have ended. */
 const FLUSH_MS = 10_000
+
+/** Errors that were counted and not told get this long to be. */
+const LAST_NOTICES_MS = 3000
 
 /** Streams get this long to write their last events, and answers their last bytes. */
 const LAST_WORDS_MS = 2000
@@ -44,12 +67,17 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
   const { engineTokens: tokens } = settings
   // Where no PUBLIC_URL is set it is known once the port is open, and nobody asks for it before.
   let publicUrl = settings.publicUrl ?? ''
-  const journal = createLogJournal(logger)
   const say = sayIn(settings.locale)
   const egress = openEgress(settings)
+  const redactor = createRedactor(secretsOf(settings))
+  const errorWebhook = openErrorWebhook(settings, egress, logger)
+  const journalBook = openJournal(settings, { redactor, errorWebhook, logger })
+  const journal = journalBook.write
   const keys = keysOf(settings)
   const table = providerTable(settings.gigachatScope)
-  const runs = createMemoryRuns({ ...settings, journal, onAcked: (runId) => outbox.stop(runId) })
+  const ticket: EnginePorts['ticket'] = ({ run_id, call_id, tool, args_hash, expires_at }) =>
+    signTicket(tokens, { runId: run_id, callId: call_id, tool, argsHash: args_hash, expiresAt: instantOf(expires_at) })
+  const runs = openRuns(settings, { ...settings, journal, onAcked: (runId) => outbox.stop(runId) }, { say, ticket })
   const outbox = createOutbox({
     egress,
     secret: settings.callbackSecret ?? '',
@@ -68,26 +96,37 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     firstTokenMs: settings.firstTokenMs,
     stallMs: settings.stallMs,
   })
+  const toolParts: ToolsOptions = {
+    egress,
+    lateResults,
+    now: Date.now,
+    random: Math.random,
+    resultUrl(runId, callId) {
+      redactor.holdTokens([callToken(tokens, runId, callId)])
+      return resultUrl({ publicUrl, tokens, runId }, callId)
+    },
+  }
+  const recorder =
+    settings.recordDir === null
+      ? null
+      : createRecorder({
+          folder: settings.recordDir,
+          facts: runFactsOf(settings, keys),
+          secrets: secretsOf(settings),
+          model,
+          tools: toolParts,
+          journal,
+        })
   const shutdown = new AbortController()
   runs.queue.start(
     createRunner({
-      modelForRun: () => model.forRun(),
-      tools: createTools({
-        egress,
-        lateResults,
-        now: Date.now,
-        random: Math.random,
-        resultUrl: (runId, callId) => resultUrl({ publicUrl, tokens, runId }, callId),
-      }),
+      sourcesFor(record) {
+        redactor.hold(secretsOfRun(record))
+        redactor.holdTokens([runToken(tokens, record.runId)])
+        const live = liveSources({ modelForRun: () => model.forRun(), tools: createTools(toolParts), ticket })
+        return recorder?.record(record, live) ?? live
+      },
       outbox,
-      ticket: ({ run_id, call_id, tool, args_hash, expires_at }) =>
-        signTicket(tokens, {
-          runId: run_id,
-          callId: call_id,
-          tool,
-          argsHash: args_hash,
-          expiresAt: instantOf(expires_at),
-        }),
       say,
       checkOutput: checkValue,
       journal,
@@ -95,6 +134,13 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     }),
   )
 
+  const judge = createJudge({
+    defaultTimezone: settings.defaultTimezone,
+    tokens,
+    hasCallbackSecret: settings.callbackSecret !== null,
+    judge: (purpose, url, ownHosts) => egress.judge(purpose, url, ownHosts),
+    targetFaults: (targets) => targetFaults(targets, { keys, table, judge: (...call) => egress.judge(...call) }),
+  })
   let draining = false
   const server = createServer({
     tokens,
@@ -107,17 +153,16 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     store: runs.store,
     events: runs.events,
     lateResults,
-    admit: createAdmission({
-      defaultTimezone: settings.defaultTimezone,
-      tokens,
-      hasCallbackSecret: settings.callbackSecret !== null,
-      judge: (purpose, url, ownHosts) => egress.judge(purpose, url, ownHosts),
-      targetFaults: (targets) => targetFaults(targets, { keys, table, judge: (...call) => egress.judge(...call) }),
-    }),
+    admit: createAdmission(judge),
+    validate: createValidation({ judge, egress, table, keys, now: Date.now }),
+    readLogs: journalBook.read,
+    providers: providerList(table),
     queued: () => gate.gauge().waiting,
     draining: () => draining,
     version: version(),
-    log: logger,
+    log: {
+      error: ({ route, stack }) => journal({ event: 'bug', run_id: null, route: String(route), stack: stackOf(stack) }),
+    },
   })
 
   const close: Engine['close'] = async ({ graceMs = settings.shutdownGraceMs } = {}) => {
@@ -126,18 +171,39 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     shutdown.abort()
     await runs.queue.drain(AbortSignal.timeout(FLUSH_MS))
     await outbox.flush(AbortSignal.timeout(FLUSH_MS))
+    await recorder?.flush()
     await closeServer(server)
-    runs.close()
+    await runs.close()
+    await errorWebhook?.close(AbortSignal.timeout(LAST_NOTICES_MS))
+    await journalBook.close()
     await egress.close()
   }
 
   async function listen(): Promise<string> {
+    const recovery = await runs.recover()
+    if (!recovery.ok) throw new StartFault(`STATE_DIR cannot be used: ${recovery.reason}`)
     const address = await server.app.listen({ host: settings.host, port: settings.port })
     publicUrl ||= `http://127.0.0.1:${new URL(address).port}`
+    for (const runId of recovery.undelivered) outbox.add(runId)
     return address
   }
 
-  return { listen, close }
+  return { listen, close, redact: (text) => redactor.text(text) }
+}
+
+/** In memory; where STATE_DIR is set, on disk beside it. */
+function openRuns(
+  { stateDir, stateKeys, stateMaxBytes, engineTokens }: Settings,
+  options: MemoryRunsOptions,
+  ports: Pick<DurableRunsOptions, 'say' | 'ticket'>,
+): DurableRuns {
+  if (stateDir === null) {
+    const memory = createMemoryRuns(options)
+    return { ...memory, recover: async () => ({ ok: true, undelivered: [] }), close: async () => memory.close() }
+  }
+  const [first = engineTokens[0], ...others] = [...stateKeys, ...engineTokens]
+  const sealer = createSealer([first, ...others])
+  return createDurableRuns({ ...options, ...ports, directory: stateDir, sealer, maxBytes: stateMaxBytes })
 }
 
 function openEgress(settings: Settings): Egress {
@@ -155,6 +221,54 @@ function openEgress(settings: Settings): Egress {
 
 function keysOf({ apiKeys, baseUrls, gigachatTls }: Settings): KeySettings {
   return { keys: apiKeys, baseUrls, certified: gigachatTls.identity === null ? [] : ['gigachat'] }
+}
+
+/** What a replay must know of the settings. */
+function runFactsOf(settings: Settings, keys: KeySettings): RunFacts {
+  return {
+    engine: version(),
+    locale: settings.locale,
+    first_token_ms: settings.firstTokenMs,
+    stall_ms: settings.stallMs,
+    gigachat_scope: settings.gigachatScope,
+    keys: Object.keys(keys.keys),
+    certified: keys.certified ?? [],
+    base_urls: keys.baseUrls,
+  }
+}
+
+/** What must not stand in a recording or in the journal, beside what a request brings. */
+function secretsOf({ apiKeys, callbackSecret, engineTokens, ...settings }: Settings): string[] {
+  const proxies = [settings.proxyAll, ...Object.values(settings.proxyByProvider)].map((url) => URL.parse(url ?? ''))
+  const passwords = proxies.map((url) => decodeURIComponent(url?.password ?? ''))
+  // Whoever has the address of a webhook can often post to it.
+  const { pathname = '' } = URL.parse(settings.errorWebhookUrl ?? '') ?? {}
+  const own = [...engineTokens, ...settings.stateKeys, callbackSecret ?? '']
+  return [...own, ...Object.values(apiKeys), ...passwords, pathname].filter(Boolean)
+}
+
+function openErrorWebhook(settings: Settings, egress: Egress, logger: Logger): ErrorWebhook | null {
+  const { errorWebhookUrl: url, callbackSecret: secret } = settings
+  if (url === null) return null
+  const refusal = egress.judge('error_webhook', url, [ownHost(url)])
+  if (refusal !== null)
+    logger.error(refusal, 'ERROR_WEBHOOK_URL is refused by the egress rules: nobody is told of errors')
+  const onFailure = (facts: object) => logger.warn(facts, 'a post to ERROR_WEBHOOK_URL failed')
+  return createErrorWebhook({ url, secret, egress, now: Date.now, onFailure })
+}
+
+function openJournal(
+  settings: Settings,
+  parts: { readonly redactor: Redactor; readonly errorWebhook: ErrorWebhook | null; readonly logger: Logger },
+): Journal {
+  const { logDir: folder, logRetentionDays: retentionDays, logDirMaxBytes: maxBytes } = settings
+  return createJournal({
+    clear: (entry) => parts.redactor.entry(entry),
+    log: createLogJournal(parts.logger),
+    onEntry: (entry, item) => parts.errorWebhook?.note(entry, item),
+    disk: folder === null ? null : { folder, retentionDays, maxBytes },
+    now: Date.now,
+  })
 }
 
 async function closeServer(server: EngineServer): Promise<void> {

@@ -1,14 +1,18 @@
 #!/usr/bin/env node
 /**
- * The process: settings in, an engine listening, signals obeyed. Nothing imports this file.
+ * The process: settings in, an engine listening, signals obeyed. Nothing imports this file. With `replay FILE` it plays one
+ * recorded run again instead, and needs no settings.
  *
  * SIGTERM and SIGINT drain: nothing new starts, runs get SHUTDOWN_GRACE_MS, callbacks are flushed. A second signal exits at
  * once.
  */
 import { pino } from 'pino'
-import { createEngine } from './compose.ts'
+import { replayCommand } from './cassette/replay-command.ts'
+import { createEngine, StartFault } from './compose.ts'
 import { denyGlobalFetch } from './egress/open.ts'
 import { readSettings } from './settings.ts'
+
+if (process.argv[2] === 'replay') process.exit(await replayCommand(process.argv.slice(3)))
 
 const outcome = readSettings(process.env)
 if (!outcome.ok) {
@@ -38,7 +42,8 @@ process.on('SIGINT', stop)
 
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (error: unknown) => {
-    logger.fatal({ stack: error instanceof Error ? error.stack : String(error) }, event)
+    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    logger.fatal({ stack: engine.redact(stack) }, event)
     // The state of the process is unknown: end what is running truthfully, then go.
     void engine.close({ graceMs: 0 }).finally(() => process.exit(1))
   })
@@ -47,6 +52,10 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
 try {
   logger.info({ address: await engine.listen() }, 'listening')
 } catch (error) {
+  if (error instanceof StartFault) {
+    process.stderr.write(`theloop: ${error.message}\n`)
+    process.exit(1)
+  }
   const why = error instanceof Error && 'code' in error ? String(error.code) : String(error)
   process.stderr.write(`theloop: cannot listen on HOST ${settings.host}, PORT ${settings.port}: ${why}\n`)
   process.exit(1)

@@ -2,9 +2,9 @@
  * The only reader of the environment. Everything is checked at start: one clear line per fault, and no value of a secret in
  * any of them. SPEC §12.1 is the table of these; a test compares the two.
  */
-import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { type HostTls, pemProblem } from './egress/host-tls.ts'
-import { judgeUrl, parseAllowList, type AllowRule } from './egress/policy.ts'
+import { parseAllowList, type AllowRule } from './egress/policy.ts'
 import { parseProxyUrl } from './egress/proxy.ts'
 import { isTimeZone } from './contract/time-zone.ts'
 import { PROVIDERS, type ProviderName } from './contract/run-request.ts'
@@ -169,10 +169,10 @@ export function readSettings(environment: Environment): SettingsOutcome {
     maxResultBytes: reader.whole('MAX_RESULT_BYTES', 268_435_456, 1_048_576, 17_179_869_184),
     callbackPausesMs: pauses(reader),
     shutdownGraceMs: reader.whole('SHUTDOWN_GRACE_MS', 30_000, 0, 3_600_000),
-    logDir: logDir(reader),
+    logDir: reader.folder('LOG_DIR'),
     logRetentionDays: reader.whole('LOG_RETENTION_DAYS', 14, 1, 3650),
     logDirMaxBytes: reader.whole('LOG_DIR_MAX_BYTES', 1_073_741_824, 1_048_576, 1_099_511_627_776),
-    errorWebhookUrl: errorWebhook(reader, devInsecure),
+    errorWebhookUrl: reader.url('ERROR_WEBHOOK_URL'),
     stateDir: reader.folder('STATE_DIR'),
     stateKeys: secrets(reader, 'STATE_KEY'),
     stateMaxBytes: reader.whole('STATE_MAX_BYTES', 4_294_967_296, 1_048_576, 1_099_511_627_776),
@@ -210,33 +210,6 @@ function gigachatTls(reader: Reader): Settings['gigachatTls'] {
       'must name a certificate in PEM, and GIGACHAT_KEY_FILE its key without a password',
     )
   return tls
-}
-
-/** A journal that cannot be written at the start is a mistake in the setting; later it is a fault of the disk. */
-function logDir(reader: Reader): string | null {
-  const path = reader.text('LOG_DIR')
-  if (path === null) return null
-  try {
-    mkdirSync(path, { recursive: true })
-    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    reader.fault('LOG_DIR', `must name a folder that can be made and written (${code})`)
-  }
-  return path
-}
-
-/** The host alone is judged when it is called; what is never let out is told at the start. */
-function errorWebhook(reader: Reader, devInsecure: boolean): string | null {
-  const url = reader.url('ERROR_WEBHOOK_URL')
-  if (url === null || reader.faults.some((fault) => fault.startsWith('ERROR_WEBHOOK_URL '))) return url
-  const rules = { allowlist: [], providerAllowlist: [], devInsecure }
-  const verdict = judgeUrl(url, 'error_webhook', rules, [URL.parse(url)?.host ?? ''])
-  if (!verdict.allowed) {
-    const { host, reason } = verdict.refusal
-    reader.fault('ERROR_WEBHOOK_URL', `is refused by the egress rules (${reason}, host ${host}): it must be https`)
-  }
-  return url
 }
 
 /** Short tokens can be guessed, and everything hangs on them: run tokens are signed with the first. */

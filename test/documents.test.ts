@@ -11,6 +11,7 @@ import { errors, type ErrorBody } from '../src/contract/errors.ts'
 import { parseJson, type Json, type JsonObject } from '../src/contract/json.ts'
 import { STOP_REASONS, StoredMessage } from '../src/contract/message.ts'
 import { parseRunRequest } from '../src/contract/parse-run-request.ts'
+import { ProviderList } from '../src/contract/provider-list.ts'
 import { CALL_STATUSES, LIMITS_REACHED, PendingCall, RunResult, STATUSES, WARNINGS } from '../src/contract/result.ts'
 import { defaults, guardDefaults, META_MAX_BYTES, PROVIDERS, RunRequestBody } from '../src/contract/run-request.ts'
 import type { Keywords } from '../src/contract/schema.ts'
@@ -27,7 +28,16 @@ import type { Dialect } from '../src/providers/dialect.ts'
 import { profileFor } from '../src/providers/profile.ts'
 import { targetFaults } from '../src/providers/target-faults.ts'
 import { signTicket } from '../src/runs/run-token.ts'
-import { AckedRun, CancelledRun, ErrorAnswer, Health, RunAnswer, StartedRun } from '../src/server/answer-schemas.ts'
+import {
+  AckedRun,
+  CancelledRun,
+  ErrorAnswer,
+  ErrorNotice,
+  Health,
+  Logs,
+  RunAnswer,
+  StartedRun,
+} from '../src/server/answer-schemas.ts'
 import { routes } from '../src/server/routes.ts'
 import { readSettings, settingNames } from '../src/settings.ts'
 import { addUsage } from '../src/usage/add.ts'
@@ -330,6 +340,9 @@ test('every other example of SPEC.md fits its schema', () => {
     pending: PendingCall,
     'run-result': RunResult,
     health: Health,
+    'provider-list': ProviderList,
+    logs: Logs,
+    'error-notice': ErrorNotice,
   }
   for (const [kind, schema] of Object.entries(schemas)) {
     assert.ok(schema !== undefined, kind)

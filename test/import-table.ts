@@ -21,7 +21,7 @@ export const importTable: Readonly<Record<string, ImportRule>> = {
   contract: { folders: [], node: ['crypto'], packages: ['typebox'] },
   usage: { folders: ['contract'], node: [], packages: ['decimal.js-light'] },
   i18n: { folders: ['contract'], node: [], packages: [] },
-  engine: { folders: ['contract'], node: [], packages: [] },
+  engine: { folders: ['contract', 'usage'], node: [], packages: [] },
   egress: {
     folders: ['contract'],
     node: ['crypto', 'dns', 'net', 'stream', 'tls'],
@@ -34,6 +34,7 @@ export const importTable: Readonly<Record<string, ImportRule>> = {
     packages: ['eventsource-parser', 'typebox'],
     typesOf: ['@anthropic-ai/sdk', 'openai'],
   },
+  doctor: { folders: ['contract', 'engine', 'providers'], node: [], packages: [] },
   tools: {
     folders: ['contract', 'egress'],
     files: ['engine/ports.ts'],
@@ -41,9 +42,25 @@ export const importTable: Readonly<Record<string, ImportRule>> = {
     packages: ['re2js'],
   },
   delivery: { folders: ['contract', 'egress'], files: ['runs/ports.ts'], node: ['crypto'], packages: [] },
-  journal: { folders: [], files: ['engine/ports.ts'], node: [], packages: [], typesOf: ['pino'] },
-  runs: { folders: ['contract', 'engine', 'usage'], node: ['crypto'], packages: ['ulid'] },
-  server: { folders: ['contract', 'runs'], node: ['crypto', 'http', 'net'], packages: ['fastify', 'typebox'] },
+  journal: {
+    folders: ['contract', 'egress'],
+    files: ['delivery/envelope.ts', 'engine/ports.ts'],
+    node: ['crypto', 'fs'],
+    packages: [],
+    typesOf: ['pino'],
+  },
+  runs: { folders: ['contract', 'engine', 'usage'], node: ['crypto', 'fs', 'os', 'path'], packages: ['ulid'] },
+  cassette: {
+    folders: ['contract', 'egress', 'engine', 'i18n', 'providers', 'runs', 'tools'],
+    node: ['fs', 'fs/promises', 'path', 'timers/promises', 'worker_threads'],
+    packages: [],
+  },
+  server: {
+    folders: ['contract', 'runs'],
+    files: ['journal/log-query.ts'],
+    node: ['crypto', 'http', 'net'],
+    packages: ['fastify', 'typebox'],
+  },
 }
 
 /** Files that lie directly in src/. What is not here does not belong there. */
@@ -55,6 +72,7 @@ export const rootFiles: Readonly<Record<string, ImportRule | 'everything'>> = {
     packages: [],
   },
   'admission.ts': 'everything',
+  'validation.ts': 'everything',
   'compose.ts': 'everything',
   'main.ts': 'everything',
 }

@@ -1,6 +1,7 @@
 /**
  * Servers that speak chat completions and whose habits are known, by the name that `llm.profile` gives them: what each takes
- * beyond the least of any such server, and where it is. Sources: the servers' own documentation, November 2026.
+ * beyond the least of any such server, and where it is. Sources: the servers' own documentation, November 2026, and where
+ * it says nothing what clients of theirs send; docs/providers.md tells which is which.
  *
  * A server that is a company's has its one address here, and its key comes with the request. One that anybody runs has none.
  */

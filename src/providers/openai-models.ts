@@ -87,6 +87,8 @@ const MODELS: ReadonlyMap<string, keyof typeof GENERATIONS> = new Map([
   ['gpt-4o-mini', 'plain'],
 ])
 
+export const openaiModels: readonly string[] = [...MODELS.keys()]
+
 /** The rules of a model id, with or without its date (`gpt-5-2025-08-07`), also of one tuned from it (`ft:gpt-4.1:…`). */
 export function openaiModel(model: string): ModelRules {
   const id = model.replace(/^ft:([^:]*).*$/s, '$1').replace(/-\d{4}-\d{2}-\d{2}$/, '')

@@ -19,7 +19,7 @@ export function ownMessage(message: AssistantMessage, profile: Profile): JsonObj
 
 /** The family's own data of reasoning that may go back in this request; null: leave it out. */
 export function ownReasoning(part: ReasoningPart, message: AssistantMessage, call: DialectCall): JsonObject | null {
-  if (call.repairs.has('no_reasoning')) return null
+  if (call.profile.reasoningGoesTo === 'nobody' || call.repairs.has('no_reasoning')) return null
   if (call.profile.reasoningGoesTo === 'model' && message.model !== call.target.model) return null
   return stamped(part.provider_data, call.profile)
 }

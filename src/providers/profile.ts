@@ -28,8 +28,8 @@ export interface Profile extends ParamRules {
   readonly concurrency: number | null
   /** Stamped on every `provider_data`: material with another stamp is foreign and never goes back. */
   readonly family: string
-  /** Own reasoning goes back to every model of the family, or only to the one that wrote it. */
-  readonly reasoningGoesTo: 'family' | 'model'
+  /** Own reasoning goes back to every model of the family, only to the one that wrote it, or to none. */
+  readonly reasoningGoesTo: 'family' | 'model' | 'nobody'
   /** Stands where the family demands reasoning on an assistant message that has none of its own. */
   readonly reasoningFill: { readonly text: string; readonly on: 'calls' | 'all' } | null
   /** Native call ids that may go back as they are; null: all of them. */
@@ -118,8 +118,6 @@ export interface ChatRules {
   readonly afterTools: string | null
   /** `tagged`: reasoning stands in the content between `<think>` tags; `open`: the first tag is in the prompt already. */
   readonly thinkTags: 'off' | 'tagged' | 'open'
-  /** Own reasoning goes back in the field it came in. */
-  readonly replaysReasoning: boolean
   /** The field that takes `Ask.cacheKey`; null: none. */
   readonly cacheKeyField: string | null
   readonly seedField: 'seed' | 'random_seed'
@@ -168,7 +166,6 @@ const COMPATIBLE: Profile = {
     alternates: false,
     afterTools: null,
     thinkTags: 'off',
-    replaysReasoning: true,
     cacheKeyField: null,
     seedField: 'seed',
     withTools: {},
@@ -208,7 +205,7 @@ const rows: { readonly [P in ProviderName]?: Rower } = {
   glm: ({ model }) => glmRow(model),
   kimi: ({ model }) => kimiRow(model),
   minimax: ({ model }) => minimaxRow(model),
-  gigachat: () => ({ ...gigachatRow, facts: { cache: 'automatic', callsPerTurn: 'one' } }),
+  gigachat: () => ({ ...gigachatRow, reasoningGoesTo: 'nobody', facts: { cache: 'automatic', callsPerTurn: 'one' } }),
   'openai-compatible': ({ model, profile }) =>
     (profile === null ? {} : compatibleServers.get(profile)?.row(model)) ?? {},
   scripted: () => ({ provider: 'scripted', auth: 'none', family: 'scripted' }),

@@ -72,6 +72,34 @@ const scenarios: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     await goesOn(scene)
   },
 
+  async 'a thought behind the last word'(scene) {
+    const { conversation, provider, vendor } = scene
+    conversation.user('Where is order 77?')
+    if (vendor === undefined) return
+    const { faults, result } = await conversation.run(provider, [
+      (answer) => {
+        answer.thinking('First this.')
+        answer.text(`It is shipped (${conversation.session}).`)
+        answer.thinking('Then that.')
+        answer.finish({ stop: 'length' })
+      },
+    ])
+    assert.deepEqual([faults, result.status, result.stop_reason], [[], 'completed', 'length'])
+    await goesOn(scene)
+  },
+
+  async 'a message of the history that only thinks'(scene) {
+    const { conversation, provider } = scene
+    conversation.user('Where is order 77?')
+    const { result } = await sound(scene, [{ thinking: 'It was shipped.', text: 'It is on its way.' }])
+    const [message] = result.messages as unknown as AssistantMessage[]
+    const thought = message?.content.find(({ type }) => type === 'reasoning') as unknown as JsonObject | undefined
+    if (thought === undefined) return
+    conversation.user('Hm?')
+    conversation.messages.push({ role: 'assistant', content: [thought], provider, model: message?.model ?? null })
+    await goesOn(scene)
+  },
+
   async 'one call'(scene) {
     const { conversation } = scene
     conversation.user('Where is order 77?')

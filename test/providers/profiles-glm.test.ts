@@ -99,6 +99,12 @@ test('a tool turn: the whole second request, with its reasoning, its calls strea
   ])
 })
 
+test('its reasoning goes back to every model of the family', () => {
+  const message = stored(read(dialectCall({ ...GLM, tools: TOOLS }), CALLS), 'glm', 'glm-5.3')
+  const { body } = sent({ provider: 'glm', model: 'glm-4.7', messages: [user('x'), message, user('y')] })
+  assert.equal(body.messages[1]?.['reasoning_content'], 'Check the order.')
+})
+
 test('a history of another vendor goes without its reasoning, and without a stand-in', () => {
   const { body } = sent({ ...GLM, messages: FOREIGN })
   assert.ok(!JSON.stringify(body).includes('reasoning_content'))

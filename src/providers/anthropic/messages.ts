@@ -58,7 +58,7 @@ export function append(
 ): void {
   if (blocks.length === 0) return
   const last = messages.at(-1)
-  if (last?.role === role) last.content.push(...blocks)
+  if (last?.role === role) for (const block of blocks) last.content.push(block)
   else messages.push({ role, content: [...blocks] })
 }
 

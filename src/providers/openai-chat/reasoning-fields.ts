@@ -27,11 +27,10 @@ export interface Replay {
 }
 
 export function replayedReasoning(message: AssistantMessage, hasCalls: boolean, call: DialectCall): Replay {
-  const { chat } = call.profile
   const words: string[] = []
   const details: JsonObject[] = []
   let place = ''
-  for (const part of chat.replaysReasoning ? message.content : []) {
+  for (const part of message.content) {
     const own = part.type === 'reasoning' ? ownReasoning(part, message, call) : null
     if (own === null || part.type !== 'reasoning') continue
     words.push(part.text)

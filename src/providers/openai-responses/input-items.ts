@@ -32,8 +32,12 @@ export function inputItems(call: DialectCall): InputItems {
   // Not `instructions`: newer models put those behind the input, where no cache holds them.
   if (ask.system.trim() !== '') items.push({ role: 'developer', content: ask.system } satisfies EasyInputMessage)
   for (const turn of turns) {
-    if (turn.kind === 'user') items.push(...userItems(turn.message, turn.index, call, warnings))
-    else items.push(...assistantItems(turn.message, turn.results, ids, call))
+    const made =
+      turn.kind === 'user'
+        ? userItems(turn.message, turn.index, call, warnings)
+        : assistantItems(turn.message, turn.results, ids, call)
+    // Not spread: a message can hold more parts than a call takes arguments.
+    for (const item of made) items.push(item)
   }
   if (ask.note !== null && ask.note.trim() !== '') items.push(userItem([inputText(ask.note)]))
   return { items, warnings }

@@ -277,12 +277,7 @@ test('reasoning goes to every model of a family where the row says so, and to no
   }
   const field = (more: CallFacts) => bodyOf({ ...facts, ...more }).messages[1]?.['reasoning']
   assert.equal(field({ profile: (row) => ({ ...row, reasoningGoesTo: 'family' }) }), 'hm')
-  assert.equal(
-    field({
-      profile: (row) => ({ ...row, reasoningGoesTo: 'family', chat: { ...row.chat, replaysReasoning: false } }),
-    }),
-    undefined,
-  )
+  assert.equal(field({ model: 'older', profile: (row) => ({ ...row, reasoningGoesTo: 'nobody' }) }), undefined)
   const repaired = request({
     ...facts,
     repairs: new Set(['no_reasoning']),

@@ -1,0 +1,92 @@
+/** docs/providers.md says what the rows say: addresses, keys, bounds, and what each word of thinking becomes. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import type { JsonObject } from '../../src/contract/json.ts'
+import type { ModelsInfo } from '../../src/contract/provider-list.ts'
+import { PROVIDERS, THINKING } from '../../src/contract/run-request.ts'
+import { builtIn } from '../../src/providers/built-in.ts'
+import { compatibleServers } from '../../src/providers/compatible-servers.ts'
+import { providerList } from '../../src/providers/provider-list.ts'
+import { root } from '../source-text.ts'
+
+const document = readFileSync(`${root}docs/providers.md`, 'utf8')
+const { providers } = providerList(builtIn)
+
+/** The cells of the first table below a heading, head and rule left out. */
+function table(heading: string): string[][] {
+  const [, below = ''] = document.split(`\n## ${heading}\n`)
+  const lines =
+    below
+      .split('\n## ', 1)[0]
+      ?.split('\n')
+      .filter((line) => line.startsWith('| ')) ?? []
+  assert.ok(lines.length > 2, heading)
+  return lines.slice(1).map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  )
+}
+
+const quoted = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word)
+
+test('the table of keys and addresses names every provider with its variable and its own address', () => {
+  const rows = table('Keys and addresses').filter(([name = '']) => /^`[a-z-]+`$/.test(name))
+  assert.deepEqual(rows.flatMap(([name = '']) => quoted(name)).toSorted(), [...PROVIDERS].toSorted())
+  for (const [name = '', key = '', address = ''] of rows) {
+    const info = providers.find(({ profile, provider }) => provider === quoted(name)[0] && profile === null)
+    assert.equal(quoted(key)[0] ?? null, info?.key_variable, name)
+    if (info?.address !== null) assert.equal(quoted(address)[0], info?.address, name)
+    else assert.ok(info.address_variable === null || quoted(address).includes(info.address_variable), name)
+  }
+})
+
+test('the table of servers names every profile with its own address', () => {
+  const rows = table('Servers by name')
+  assert.deepEqual(
+    rows.map(([name = '']) => quoted(name)[0]),
+    ['vllm', 'llama.cpp', 'ollama', 'lmstudio', 'openrouter', 'groq', 'together', 'mistral', 'xai', 'minimax'],
+  )
+  assert.equal(rows.length, compatibleServers.size)
+  for (const [name = '', address = ''] of rows) {
+    const info = providers.find(({ profile }) => profile === quoted(name)[0])
+    assert.equal(quoted(address)[0], info?.address ?? 'base_url', name)
+  }
+})
+
+/** The word of the table for what is sent. */
+function wordOf(body: JsonObject): string {
+  const { output_config, reasoning_effort, thinking } = body as Readonly<Record<string, JsonObject | string>>
+  const effort = reasoning_effort ?? (output_config as JsonObject | undefined)?.['effort']
+  if (typeof effort === 'string') return effort
+  return (thinking as JsonObject | undefined)?.['type'] === 'disabled' ? 'off' : 'on'
+}
+
+test('the table of params tells the words of thinking and the bounds of every model that it names', () => {
+  let compared = 0
+  for (const [models = '', , words = '', , most = '', stop = ''] of table('What a request may ask for')) {
+    for (const pattern of quoted(models)) {
+      const group = groupOf(pattern)
+      if (words !== 'the same' && !words.startsWith('always')) {
+        const { thinking } = group.params
+        assert.ok(thinking !== null)
+        assert.equal(words, THINKING.map((word) => wordOf(thinking[word])).join(' · '), pattern)
+      }
+      const bound = group.params.max_output_tokens.most
+      assert.equal(most, bound === null ? 'not known' : bound.toLocaleString('en-US'), pattern)
+      const { bytes, most: count } = group.params.stop
+      assert.equal(stop, `${count === 0 ? 'none' : count}${bytes === null ? '' : ` of ${bytes} bytes`}`, pattern)
+      compared += 1
+    }
+  }
+  assert.ok(compared >= 12, `${compared} compared`)
+})
+
+function groupOf(pattern: string): ModelsInfo {
+  const own = providers.filter(({ profile }) => profile === null).flatMap(({ models }) => models)
+  const group = own.find(({ models }) => models.includes(pattern))
+  assert.ok(group !== undefined, pattern)
+  return group
+}
