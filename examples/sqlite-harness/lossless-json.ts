@@ -1,0 +1,32 @@
+/**
+ * JSON in and out with every digit kept (SPEC §4.6): a long number in arguments or results is stored and sent back as it came.
+ * Plain `JSON.parse` would round it without a word. Pure.
+ */
+const native = JSON as unknown as {
+  parse(text: string, reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown): unknown
+  rawJSON(text: string): unknown
+}
+
+/** The value; numbers that a double cannot hold become raw JSON, which `stringify` writes as it was. Throws on bad JSON. */
+export function parseLossless(text: string): unknown {
+  return native.parse(text, (_key, value, { source }) =>
+    typeof value === 'number' && source !== undefined && source.length > 15 && String(value) !== source
+      ? native.rawJSON(source)
+      : value,
+  )
+}
+
+/** The value; null where the text is no JSON. */
+export function parseOrNull(text: string): unknown {
+  try {
+    return parseLossless(text)
+  } catch {
+    return null
+  }
+}
+
+/** The digits of an amount, whether it came as a number or as raw JSON; null: no amount. */
+export function digitsOf(amount: unknown): string | null {
+  if (amount === null || amount === undefined) return null
+  return JSON.stringify(amount)
+}

@@ -1,0 +1,148 @@
+/**
+ * The chat as its tests see it: the real engine process, the harness on a database in memory, a clock that a test can move, and
+ * the page's own requests. Everything is closed with the test.
+ */
+import type { TestContext } from 'node:test'
+import { type ChatServer, openChatServer } from '../../../examples/sqlite-harness/chat-server.ts'
+import { type Database, openDatabase } from '../../../examples/sqlite-harness/database.ts'
+import type { Harness } from '../../../examples/sqlite-harness/harness.ts'
+import type { Card, Item, SessionView } from '../../../examples/sqlite-harness/session-view.ts'
+import { wordsOf } from '../../../examples/sqlite-harness/words.ts'
+import { CALLBACK_SECRET, ENGINE_TOKEN, type EngineProcess, startEngine } from '../../fakes/engine-process.ts'
+import { within } from '../../conformance/facts.ts'
+
+export interface Stage {
+  readonly url: string
+  readonly database: Database
+  readonly harness: Harness
+  readonly engine: () => EngineProcess
+  /** Moves the harness's clock. */
+  advance(ms: number): void
+  /** Kills the engine without a word and starts another one at the same address. */
+  killEngine(): Promise<void>
+  restartEngine(): Promise<void>
+  ask(
+    method: 'GET' | 'POST',
+    path: string,
+    body?: unknown,
+  ): Promise<{ readonly status: number; readonly body: unknown }>
+  newSession(assistant?: string): Promise<string>
+  say(session: string, text: string): Promise<string>
+  view(session: string): Promise<SessionView>
+  /** The view, as soon as it fits. */
+  until(session: string, fits: (view: SessionView) => boolean): Promise<SessionView>
+}
+
+export interface StageSettings {
+  /** Of the engine. */
+  readonly environment?: Readonly<Record<string, string>>
+  readonly locale?: 'en' | 'ru'
+}
+
+export async function openStage(
+  t: TestContext,
+  { environment = {}, locale = 'en' }: StageSettings = {},
+): Promise<Stage> {
+  const database = openDatabase(':memory:')
+  let ahead = 0
+  const server: ChatServer = await openChatServer({
+    database,
+    port: 0,
+    words: wordsOf(locale),
+    environment: {},
+    now: () => new Date(Date.now() + ahead),
+  })
+  const settings = { ALLOWED_ORIGINS: server.url, SHUTDOWN_GRACE_MS: '200', ENGINE_LOCALE: locale, ...environment }
+  let engine = await startEngine(settings)
+  const { address } = engine
+  const harness = server.connect({ url: address, token: ENGINE_TOKEN, callbackSecret: CALLBACK_SECRET })
+
+  async function kill(): Promise<void> {
+    engine.signal('SIGKILL')
+    await engine.exited
+  }
+
+  t.after(async () => {
+    await kill()
+    await server.close()
+    database.close()
+  })
+
+  async function ask(method: 'GET' | 'POST', path: string, body?: unknown) {
+    const response = await fetch(`${server.url}${path}`, {
+      method,
+      ...(method === 'GET'
+        ? {}
+        : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body ?? {}) }),
+    })
+    return { status: response.status, body: await response.json() }
+  }
+
+  async function view(session: string): Promise<SessionView> {
+    const { status, body } = await ask('GET', `/api/sessions/${session}`)
+    if (status !== 200) throw new Error(`the view was answered ${status}`)
+    return body as SessionView
+  }
+
+  let said = 0
+  return {
+    url: server.url,
+    database,
+    harness,
+    engine: () => engine,
+    advance: (ms) => void (ahead += ms),
+    killEngine: kill,
+    async restartEngine() {
+      engine = await startEngine({ ...settings, PORT: new URL(address).port })
+    },
+    ask,
+    async newSession(assistant = 'scripted') {
+      const { body } = await ask('POST', '/api/sessions', { assistant_id: assistant })
+      return (body as { id: string }).id
+    },
+    async say(session, text) {
+      said += 1
+      const id = `msg_${session.slice(-12)}-${said}`
+      const { status, body } = await ask('POST', `/api/sessions/${session}/messages`, { id, text })
+      if (status !== 200) throw new Error(`the message was answered ${status}: ${JSON.stringify(body)}`)
+      return id
+    },
+    view,
+    async until(session, fits) {
+      const stop = new AbortController()
+      const events = await fetch(`${server.url}/api/events`, { signal: stop.signal })
+      let seen = await view(session)
+      try {
+        // The stream of changes says when to look again, as it does for the page.
+        const looked = (async () => {
+          if (fits(seen)) return seen
+          for await (const _change of events.body ?? []) {
+            seen = await view(session)
+            if (fits(seen)) return seen
+          }
+          throw new Error('the stream of changes ended')
+        })()
+        return await within(looked, () => `the view never fitted: ${JSON.stringify(seen)}`)
+      } finally {
+        stop.abort()
+      }
+    },
+  }
+}
+
+/** What the assistant and the customer said, and which cards and notices stand where, one word an item. */
+export function outline({ items }: SessionView): string[] {
+  return items.flatMap((item) => {
+    if (item.kind === 'run') return []
+    if (item.kind === 'card')
+      return [`card ${item.card.tool} ${item.card.status}${item.card.set_aside ? ' aside' : ''}`]
+    return item.kind === 'notice' ? [`notice ${item.notice}`] : [`${item.kind}: ${item.text}`]
+  })
+}
+
+export function cardsOf({ items }: SessionView): Card[] {
+  return items.flatMap((item: Item) => (item.kind === 'card' ? [item.card] : []))
+}
+
+export const isIdle = ({ status }: SessionView) => status === 'idle'
+export const waitsForDecision = ({ status }: SessionView) => status === 'awaiting_tool'

@@ -1,0 +1,134 @@
+/** How a result enters the database: whole or not at all, with what waits for a decision and what cannot wait any more. */
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { RunResult } from '../../../src/contract/result.ts'
+import type { ToolCallBody } from '../../../src/contract/tool-exchange.ts'
+import { writeAssistants } from '../../../examples/sqlite-harness/assistants.ts'
+import { createConversation } from '../../../examples/sqlite-harness/conversation.ts'
+import { openDatabase } from '../../../examples/sqlite-harness/database.ts'
+import { fillWithDemoData } from '../../../examples/sqlite-harness/demo-data.ts'
+import { createOperations } from '../../../examples/sqlite-harness/operations.ts'
+import { createRunLog } from '../../../examples/sqlite-harness/run-log.ts'
+import { storeResult } from '../../../examples/sqlite-harness/store-result.ts'
+
+function openStore(t: TestContext) {
+  const database = openDatabase(':memory:')
+  t.after(() => database.close())
+  fillWithDemoData(database, 'en')
+  writeAssistants(database, {}, 'en')
+  const now = () => new Date()
+  const conversation = createConversation(database, now)
+  const operations = createOperations(database, now)
+  const runs = createRunLog(database, now)
+  conversation.create({ id: 'chat_1', assistantId: 'scripted', userId: 'u_anna' })
+  conversation.customerSaid('chat_1', 'msg_1', 'refund it')
+  runs.begin({ id: 'msg_1', session_id: 'chat_1', origin_request_id: 'msg_1', history_revision: 1, after_position: 1 })
+  conversation.setStatus('chat_1', 'running', 'msg_1')
+  return { database, conversation, operations, runs, changed: () => undefined }
+}
+
+function register(store: ReturnType<typeof openStore>, call_id: string, amount: number): void {
+  const args = { orderId: '1001', amount, reason: 'broken' }
+  const call: ToolCallBody = {
+    contract_version: '1',
+    run_id: 'run_1',
+    call_id,
+    attempt: 1,
+    origin_request_id: 'msg_1',
+    tool: 'createReturn',
+    args,
+    args_hash: `hash of ${amount}`,
+    call_key: 'ck_1',
+    operation_key: 'op_1',
+    meta: {},
+    result_url: 'http://127.0.0.1:1',
+  }
+  store.operations.register(call, 'chat_1', 'u_anna', '1001')
+}
+
+function waiting(calls: readonly (readonly [callId: string, amount: number])[]): RunResult {
+  const content = calls.map(([call_id, amount]) => ({
+    type: 'tool_call',
+    call_id,
+    tool: 'createReturn',
+    args: { amount },
+  }))
+  return {
+    run_id: 'run_1',
+    status: 'awaiting_tool',
+    idempotency_key: 'msg_1',
+    origin_request_id: 'msg_1',
+    history_revision: 1,
+    messages: [{ role: 'assistant', content, run_id: 'run_1', seq: 0, created_at: '2026-11-30T09:15:00.000Z' }],
+    pending: calls.map(([call_id, amount]) => ({
+      call_id,
+      tool: 'createReturn',
+      operation_id: 'op_1',
+      args_hash: `hash of ${amount}`,
+      ticket: 'v1',
+      expires_at: '2999-01-01T00:00:00.000Z',
+    })),
+    usage: { cost: null, currency: null },
+    error: null,
+    meta: { session_id: 'chat_1' },
+    // Fields that nothing here reads are left out.
+  } as unknown as RunResult
+}
+
+test('two calls of one answer for one operation: the newer version waits, the other call is closed', (t) => {
+  const store = openStore(t)
+  register(store, 'call_1', 39.9)
+  register(store, 'call_2', 10)
+  const calls = [
+    ['call_1', 39.9],
+    ['call_2', 10],
+  ] as const
+  assert.equal(storeResult(waiting(calls), store), 'stored')
+  assert.deepEqual(
+    store.operations.openCalls('chat_1').map(({ call_id, version }) => [call_id, version]),
+    [['call_2', 2]],
+  )
+  assert.equal(store.conversation.session('chat_1')?.status, 'awaiting_tool')
+  const closed = store.conversation.messages('chat_1').find(({ id }) => id === 'call_1')
+  assert.match(closed?.payload ?? '', /"error":"superseded by another request/)
+})
+
+test('a call that nobody registered is closed, so that the history can go on', (t) => {
+  const store = openStore(t)
+  assert.equal(storeResult(waiting([['call_9', 1]]), store), 'stored')
+  assert.equal(store.conversation.session('chat_1')?.status, 'idle')
+  assert.equal(store.conversation.messages('chat_1').at(-1)?.id, 'call_9')
+})
+
+test('what a run kept for audit had asked for can be approved by nobody', (t) => {
+  const store = openStore(t)
+  register(store, 'call_1', 39.9)
+  store.runs.end('msg_1', 'lost', '')
+  store.conversation.setStatus('chat_1', 'idle', null)
+  store.conversation.customerSaid('chat_1', 'msg_2', 'never mind')
+  assert.equal(storeResult(waiting([['call_1', 39.9]]), store), 'audit')
+  assert.equal(store.operations.find('op_1')?.status, 'superseded')
+  assert.deepEqual(
+    store.conversation.messages('chat_1').map(({ id }) => id),
+    ['msg_1', 'msg_2'],
+  )
+})
+
+test('a fault in the middle of storing leaves nothing of it behind', (t) => {
+  const store = openStore(t)
+  const broken = {
+    ...store,
+    conversation: {
+      ...store.conversation,
+      setStatus: () => {
+        throw new Error('the disk is full')
+      },
+    },
+  }
+  assert.throws(() => storeResult(waiting([]), broken), /the disk is full/)
+  assert.equal(store.runs.find('msg_1')?.result, null)
+  assert.equal(store.conversation.messages('chat_1').length, 1)
+  assert.equal(storeResult(waiting([]), store), 'stored')
+  assert.equal(storeResult(waiting([]), store), 'repeated')
+  assert.equal(store.conversation.messages('chat_1').length, 2)
+})

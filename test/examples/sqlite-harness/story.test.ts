@@ -1,0 +1,325 @@
+/** The story over HTTP: a customer asks, the agent proposes, a human decides, and nothing is lost. Real engine, scripted model. */
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { test } from 'node:test'
+import type { StoredMessage } from '../../../src/contract/message.ts'
+import type { RunResult } from '../../../src/contract/result.ts'
+import { CALLBACK_SECRET } from '../../fakes/engine-process.ts'
+import { cardsOf, isIdle, openStage, outline, type Stage, waitsForDecision } from './chat-stage.ts'
+
+const REFUND = 'Order 1001 arrived broken, please refund it'
+
+function decide(stage: Stage, operation: { operation_id: string; version: number }, decision: 'approve' | 'decline') {
+  return stage.ask('POST', `/api/operations/${operation.operation_id}`, { version: operation.version, decision })
+}
+
+function history(stage: Stage, session: string): StoredMessage[] {
+  return stage.harness.conversation.messages(session).map(({ payload }) => JSON.parse(payload) as StoredMessage)
+}
+
+const refunds = (stage: Stage) => stage.database.all('SELECT * FROM refund').length
+
+test('a question is answered from the data of the customer who asks, and of nobody else', async (t) => {
+  const stage = await openStage(t)
+  const session = await stage.newSession()
+  await stage.say(session, 'Where is order 1001?')
+  assert.deepEqual(outline(await stage.until(session, isIdle)), [
+    'user: Where is order 1001?',
+    'assistant: One moment, I am looking.',
+    'assistant: Order 1001, blue teapot, of 2026-11-24 for 39.9 EUR: delivered.',
+  ])
+  await stage.say(session, 'And order 2001?')
+  const view = await stage.until(session, isIdle)
+  assert.equal(outline(view).at(-1), 'assistant: I find no order 2001 among yours. Would you check the number?')
+  const answer = history(stage, session).findLast(({ role }) => role === 'tool')
+  assert.match(JSON.stringify(answer), /"is_error":true,"error":"no such order of this customer/)
+})
+
+test('an approved refund is made once, and a run without a new user message tells of it', async (t) => {
+  const stage = await openStage(t)
+  const session = await stage.newSession()
+  const asked = await stage.say(session, REFUND)
+  const waiting = await stage.until(session, waitsForDecision)
+  const [card] = cardsOf(waiting)
+  assert.ok(card)
+  assert.deepEqual([card.order, card.amount, card.currency, card.customer], ['1001', 39.9, 'EUR', 'Anna Brown'])
+  assert.equal(refunds(stage), 0)
+
+  const answers = await Promise.all([decide(stage, card, 'approve'), decide(stage, card, 'approve')])
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200],
+  )
+  const view = await stage.until(session, isIdle)
+  assert.equal(outline(view).at(-1), 'assistant: It is done: refund R-1001 of 39.9 EUR is on its way to you.')
+  assert.equal(refunds(stage), 1)
+  assert.deepEqual(
+    stage.harness.runs.ofSession(session).map(({ origin_request_id, status }) => [origin_request_id, status]),
+    [
+      [asked, 'awaiting_tool'],
+      [asked, 'completed'],
+    ],
+  )
+  const answer = stage.harness.conversation.messages(session).find(({ author }) => author === 'harness')
+  const message = JSON.parse(answer?.payload ?? '{}') as { call_id: string; operation_id: string }
+  assert.deepEqual([answer?.id, message.operation_id], [message.call_id, card.operation_id])
+  assert.equal((await decide(stage, card, 'decline')).status, 409)
+})
+
+test('a declined refund is not made, and the model is told', async (t) => {
+  const stage = await openStage(t)
+  const session = await stage.newSession()
+  await stage.say(session, REFUND)
+  const [card] = cardsOf(await stage.until(session, waitsForDecision))
+  assert.ok(card)
+  assert.equal((await decide(stage, card, 'decline')).status, 200)
+  const view = await stage.until(session, isIdle)
+  assert.deepEqual(outline(view).slice(-2), [
+    'card createReturn declined',
+    'assistant: A colleague has looked at it and declined. Is there anything else I can do?',
+  ])
+  assert.equal(refunds(stage), 0)
+})
+
+test('typing instead of deciding closes the call and leaves the card, which can be approved later', async (t) => {
+  const stage = await openStage(t)
+  const session = await stage.newSession()
+  await stage.say(session, REFUND)
+  await stage.until(session, waitsForDecision)
+  await stage.say(session, 'How long does delivery take?')
+  const aside = await stage.until(session, isIdle)
+  assert.match(outline(aside).at(-1) ?? '', /^assistant: Delivery: Delivery takes two to four working days/)
+  const [card] = cardsOf(aside)
+  assert.ok(card)
+  assert.deepEqual([card.status, card.set_aside], ['pending', true])
+  const closing = history(stage, session).find((message) => message.role === 'tool' && message.error === 'superseded')
+  assert.ok(closing)
+
+  assert.equal((await decide(stage, card, 'approve')).status, 200)
+  const view = await stage.until(session, (seen) => isIdle(seen) && cardsOf(seen)[0]?.status === 'approved')
+  assert.match(outline(view).at(-1) ?? '', /^assistant: News of your earlier request/)
+  assert.equal(refunds(stage), 1)
+  const notice = history(stage, session).findLast(({ role }) => role === 'user')
+  assert.match(JSON.stringify(notice), /not written by the customer.*R-1001/)
+  assert.equal(outline(view).filter((line) => line.startsWith('user:')).length, 2, 'the notice is not shown as hers')
+})
+
+test('asking again for the same thing replaces the card that was set aside', async (t) => {
+  const stage = await openStage(t)
+  const session = await stage.newSession()
+  await stage.say(session, REFUND)
+  await stage.until(session, waitsForDecision)
+  await stage.say(session, REFUND)
+  const view = await stage.until(session, waitsForDecision)
+  assert.deepEqual(
+    cardsOf(view).map(({ status }) => status),
+    ['superseded', 'pending'],
+  )
+  const [old] = cardsOf(view)
+  assert.ok(old)
+  assert.equal((await decide(stage, old, 'approve')).status, 409)
+  assert.equal(refunds(stage), 0)
+})
+
+for (const order of [
+  [0, 1],
+  [1, 0],
+] as const) {
+  test(`two pending operations of one answer are decided in the order ${order.join(', ')}, and one run follows`, async (t) => {
+    const stage = await openStage(t)
+    const session = await stage.newSession()
+    await stage.say(session, 'Refund 1001 and cancel 1003')
+    const cards = cardsOf(await stage.until(session, waitsForDecision))
+    assert.deepEqual(
+      cards.map(({ tool }) => tool),
+      ['createReturn', 'cancelOrder'],
+    )
+    for (const [turn, index] of order.entries()) {
+      const card = cards[index]
+      assert.ok(card)
+      await decide(stage, card, 'approve')
+      if (turn === 0) assert.equal((await stage.view(session)).status, 'awaiting_tool')
+    }
+    const view = await stage.until(session, isIdle)
+    // In the order of the answers in the history, which is the order of the decisions.
+    const sentences = ['It is done: refund R-1001 of 39.9 EUR is on its way to you.', 'Order 1003 is cancelled.']
+    const told = outline(view).at(-1) ?? ''
+    for (const sentence of sentences) assert.ok(told.includes(sentence), told)
+    assert.equal(stage.harness.runs.ofSession(session).length, 2)
+    assert.equal(refunds(stage), 1)
+  })
+}
+
+test('a callback that comes again changes nothing, and one that is not genuine is not read', async (t) => {
+  const stage = await openStage(t)
+  const session = await stage.newSession()
+  await stage.say(session, 'Where is order 1001?')
+  await stage.until(session, isIdle)
+  const before = stage.harness.conversation.messages(session)
+  const run = stage.harness.runs.ofSession(session)[0]
+  const body = `{"payload":${run?.result ?? ''}}`
+  assert.deepEqual(await deliver(stage, run?.run_id ?? '', body), { status: 200, stored: 'repeated' })
+  assert.deepEqual(stage.harness.conversation.messages(session), before)
+
+  assert.equal((await deliver(stage, run?.run_id ?? '', body, { 'x-engine-secret': 'guess' })).status, 401)
+  assert.equal((await deliver(stage, run?.run_id ?? '', body, { 'webhook-signature': 'v1,AAAA' })).status, 401)
+  assert.equal((await deliver(stage, run?.run_id ?? '', body, { 'webhook-timestamp': '1' })).status, 401)
+  assert.equal((await deliver(stage, 'run_of_another', body)).status, 400)
+})
+
+async function deliver(stage: Stage, id: string, body: string, headers: Readonly<Record<string, string>> = {}) {
+  const timestamp = String(Math.floor(Date.now() / 1000))
+  const signature = createHmac('sha256', CALLBACK_SECRET).update(`${id}.${timestamp}.${body}`).digest('base64')
+  const response = await fetch(`${stage.url}/engine/result`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'x-engine-secret': CALLBACK_SECRET,
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': `v1,${signature}`,
+      ...headers,
+    },
+    body,
+  })
+  const { stored } = (await response.json()) as { stored?: string }
+  return { status: response.status, ...(stored === undefined ? {} : { stored }) }
+}
+
+const speaks = (stage: Stage, session: string) => () =>
+  stage.harness.runs.ofSession(session).some(({ status, run_id }) => status === 'running' && run_id !== null)
+
+test('a message while an answer is under way ends that answer, keeps what was said, and is answered', async (t) => {
+  const stage = await openStage(t)
+  const session = await stage.newSession()
+  await stage.say(session, 'slowly: where is order 1001?')
+  await stage.until(session, speaks(stage, session))
+  await stage.say(session, 'Which orders do I have?')
+  const view = await stage.until(session, isIdle)
+  assert.match(outline(view).at(-1) ?? '', /^assistant: You have 3 orders\./)
+  assert.deepEqual(
+    stage.harness.runs.ofSession(session).map(({ status, accepted }) => [status, accepted]),
+    [
+      ['cancelled', 1],
+      ['completed', 1],
+    ],
+  )
+})
+
+test('Stop ends the answer, and its result is stored', async (t) => {
+  const stage = await openStage(t)
+  const session = await stage.newSession()
+  const asked = await stage.say(session, 'slowly: hello')
+  await stage.until(session, speaks(stage, session))
+  assert.equal((await stage.ask('POST', `/api/sessions/${session}/stop`)).status, 200)
+  const stopped = await stage.until(session, isIdle)
+  assert.equal(outline(stopped).at(-1), 'notice cancelled')
+  const runs = stage.harness.runs.ofSession(session)
+  assert.deepEqual(
+    runs.map(({ origin_request_id, accepted }) => [origin_request_id, accepted]),
+    [[asked, 1]],
+  )
+})
+
+test('an engine killed in mid-run loses the run; the safety net says so, and trying again answers', async (t) => {
+  const stage = await openStage(t)
+  const session = await stage.newSession()
+  await stage.say(session, 'slowly: where is order 1001?')
+  await stage.until(session, speaks(stage, session))
+  await stage.killEngine()
+  await stage.harness.sweep()
+  assert.equal((await stage.view(session)).status, 'running', 'its time is not over')
+  stage.advance(3_600_000)
+  await stage.harness.sweep()
+  assert.equal((await stage.view(session)).status, 'running', 'an engine that cannot be reached may come back')
+  await stage.restartEngine()
+  await stage.harness.sweep()
+  const lost = await stage.view(session)
+  assert.deepEqual([lost.status, outline(lost).at(-1)], ['idle', 'notice lost'])
+
+  assert.equal((await stage.ask('POST', `/api/sessions/${session}/retry`)).status, 200)
+  await stage.until(session, speaks(stage, session))
+  const [first, second] = stage.harness.runs.ofSession(session)
+  assert.equal(second?.origin_request_id, first?.origin_request_id)
+  assert.notEqual(second?.id, first?.id)
+})
+
+test('a run that is overdue and still goes on is given more time', async (t) => {
+  const stage = await openStage(t)
+  const session = await stage.newSession()
+  await stage.say(session, 'slowly: where is order 1001?')
+  await stage.until(session, speaks(stage, session))
+  stage.advance(3_600_000)
+  await stage.harness.sweep()
+  const [run] = stage.harness.runs.ofSession(session)
+  assert.equal(run?.status, 'running')
+  assert.ok(Date.parse(run?.deadline_at ?? '') >= Date.now() + 3_600_000)
+})
+
+test('a result that the callback never brought is fetched, stored and acked by the safety net', async (t) => {
+  const stage = await openStage(t)
+  const session = await stage.newSession()
+  await stage.say(session, 'slowly: hello')
+  await stage.until(session, speaks(stage, session))
+  const [run] = stage.harness.runs.ofSession(session)
+  // As if this process had been away: the row of the run does not say what the engine has delivered.
+  const before = stage.harness.conversation.messages(session)
+  await stage.ask('POST', `/api/sessions/${session}/stop`)
+  stage.database.run(`DELETE FROM chat_message WHERE author = 'engine'`)
+  stage.database.run(`UPDATE run SET result = NULL, status = 'running' WHERE id = ?`, run?.id ?? '')
+  stage.harness.conversation.setStatus(session, 'running', run?.id ?? '')
+  assert.deepEqual(stage.harness.conversation.messages(session), before)
+  stage.advance(3_600_000)
+  await stage.harness.sweep()
+  const view = await stage.view(session)
+  assert.deepEqual([view.status, outline(view).at(-1)], ['idle', 'notice cancelled'])
+})
+
+test('the late result of a lost run is taken while the history is the same, else kept for audit', async (t) => {
+  const stage = await openStage(t)
+  for (const goesOn of [false, true]) {
+    const session = await stage.newSession()
+    await stage.say(session, 'Where is order 1001?')
+    await stage.until(session, isIdle)
+    const [run] = stage.harness.runs.ofSession(session)
+    assert.ok(run?.result)
+    const late = JSON.parse(run.result) as RunResult
+    stage.database.run(`DELETE FROM chat_message WHERE session_id = ? AND author = 'engine'`, session)
+    stage.database.run(`UPDATE run SET result = NULL, status = 'lost', error = 'lost' WHERE id = ?`, run.id)
+    assert.equal(outline(await stage.view(session)).at(-1), 'notice lost')
+    if (goesOn) {
+      await stage.say(session, 'Which orders do I have?')
+      await stage.until(session, isIdle)
+    }
+    const before = stage.harness.conversation.messages(session).length
+    assert.equal(stage.harness.store(late), goesOn ? 'audit' : 'stored')
+    const added = stage.harness.conversation.messages(session).length - before
+    assert.equal(added, goesOn ? 0 : late.messages.length)
+    assert.equal(stage.harness.runs.find(run.id)?.status, 'completed')
+  }
+})
+
+test('the whole story is told in Russian too', async (t) => {
+  const stage = await openStage(t, { locale: 'ru' })
+  const session = await stage.newSession()
+  await stage.say(session, 'Верните деньги за 1001 и отмените 1003')
+  const cards = cardsOf(await stage.until(session, waitsForDecision))
+  for (const card of cards) await decide(stage, card, 'approve')
+  const view = await stage.until(session, isIdle)
+  assert.equal(
+    outline(view).at(-1),
+    'assistant: Готово: возврат R-1001 на 3990 RUB уже в пути к вам. Заказ 1003 отменён.',
+  )
+})
+
+test('tools answer only who shows their secret, and a page sees only its own customer’s conversations', async (t) => {
+  const stage = await openStage(t)
+  const call = { tool: 'getOrders', args: {}, meta: { user_id: 'u_anna' } }
+  assert.equal((await stage.ask('POST', '/tools/getOrders', call)).status, 401)
+  stage.harness.conversation.create({ id: 'chat_of_boris', assistantId: 'scripted', userId: 'u_boris' })
+  assert.equal((await stage.ask('GET', '/api/sessions/chat_of_boris')).status, 404)
+  const said = { id: 'msg_12345678', text: 'hello' }
+  assert.equal((await stage.ask('POST', '/api/sessions/chat_of_boris/messages', said)).status, 404)
+  const plain = await fetch(`${stage.url}/api/sessions`, { method: 'POST', body: '{"assistant_id":"scripted"}' })
+  assert.equal(plain.status, 403, 'a form of another page cannot send JSON')
+})
