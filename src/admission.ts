@@ -14,6 +14,7 @@ import type { Egress } from './egress/egress.ts'
 import { checkHistory } from './engine/history-rules.ts'
 import { checkTicket, type EngineTokens } from './runs/run-token.ts'
 import type { AdmissionAnswer, Admit } from './server/admission-port.ts'
+import { paramWarnings } from './providers/param-warnings.ts'
 import { schemaFaults } from './tools/schema-bounds.ts'
 
 export interface JudgeParts {
@@ -38,7 +39,8 @@ export function createAdmission(judge: Judge): Admit {
   return async (body) => {
     const { refusal, request, warnings } = judge(body)
     if (refusal !== null) return refusal
-    return { kind: 'admitted', admission: { request, warnings, fingerprint: fingerprint(comparable(body)) } }
+    const told = [...warnings, ...paramWarnings(request.targets)]
+    return { kind: 'admitted', admission: { request, warnings: told, fingerprint: fingerprint(comparable(body)) } }
   }
 }
 

@@ -1,6 +1,5 @@
 /** The events of GET /runs/{id}/stream (SPEC §9). `data` of each is one JSON line. */
 import { Type, type Static } from 'typebox'
-import type { Json, JsonObject } from './json.ts'
 import { LIMITS_REACHED, RunError, STATUSES } from './result.ts'
 import { STOP_REASONS } from './message.ts'
 import { anyJson, anyObject, closed, nullable, oneWordOf } from './schema.ts'
@@ -47,6 +46,3 @@ type Data<N extends StreamEventName> = Static<(typeof streamEvents)[N]>
 export type StreamEvent = {
   readonly [N in StreamEventName]: { readonly event: N; readonly data: Data<N> }
 }[StreamEventName]
-
-export type ToolCallData = Data<'tool_call'> & { args?: JsonObject }
-export type ToolResultData = Data<'tool_result'> & { result?: Json }

@@ -23,7 +23,7 @@ export function storedName(name: string): string {
   return legal === '' ? 'unnamed' : legal
 }
 
-export function toolNamed(record: RunRecord, name: string): Tool | undefined {
+function toolNamed(record: RunRecord, name: string): Tool | undefined {
   return record.request.tools.find((tool) => tool.name === name)
 }
 

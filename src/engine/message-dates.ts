@@ -39,7 +39,7 @@ export function localTime(ms: number, timezone: string): string {
 }
 
 /** The sentence in the system text that explains the stamps. Fixed for a time zone. */
-export function stampSentence(timezone: string): string {
+function stampSentence(timezone: string): string {
   return (
     `Each user message begins with the time it was sent, in square brackets, in the time zone ${timezone}. ` +
     'Use it where dates matter; do not repeat it in your answers.'

@@ -29,6 +29,7 @@ const places: Readonly<Record<string, (answer: VendorAnswer) => void>> = {
     answer.text('Half an ans')
     answer.call('find_order', ARGS)
   },
+  'before the arguments of a call': (answer) => answer.openCall('list_all', ''),
   'in the arguments of a call': (answer) => {
     answer.call('find_order', ARGS)
     answer.openCall('find_client', '{"name":"An')
@@ -54,7 +55,10 @@ for (const [place, before] of Object.entries(places)) {
       assert.equal(screenOf(running.stream.events).get(1), 'It is shipped.')
       assert.equal(result.messages.length, 1)
       assert.deepEqual(result.tool_calls, [])
-      assert.deepEqual((await world.open()).tools.calls('find_order', conversation.session), [])
+      const { tools } = await world.open()
+      for (const tool of ['find_order', 'find_client', 'list_all']) {
+        assert.deepEqual(tools.calls(tool, conversation.session), [], tool)
+      }
       const [cut, whole] = result.usage.attempts
       assert.deepEqual([cut?.status, cut?.error_code, cut?.estimated], ['unknown', 'interrupted', true])
       assert.deepEqual([whole?.status, whole?.error_code], ['ok', null])

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { LATE_MS } from '../../src/providers/attempt-deadlines.ts'
 import { builtVendors } from '../fakes/vendors/built.ts'
 import { Conversation } from '../fakes/vendors/conversation.ts'
 import { everyVendor } from '../fakes/vendors/every-vendor.ts'
@@ -89,6 +90,27 @@ test('beats behind a finish word do not hold a whole answer', async () => {
     assert.equal(await ran.received[0]?.closed, 'cut')
     await goesOn(conversation, provider)
   }, CHAT)
+})
+
+test('PS-13: an answer ends at its end mark, whatever its connection does', async () => {
+  await everyVendor(async ({ provider }) => {
+    const conversation = new Conversation(await world.open())
+    conversation.user('Where is order 77?')
+    const ran = await conversation.run(provider, [
+      (answer) => {
+        answer.text('It is shipped.')
+        answer.finish({ end: 'held' })
+        beat(answer, '{"error":{"message":"too late","code":500}}')
+      },
+    ])
+    assert.deepEqual(ran.faults, [])
+    assert.deepEqual([ran.result.status, ran.result.text], ['completed', 'It is shipped.'])
+    const [attempt, ...others] = ran.result.usage.attempts
+    assert.deepEqual([attempt?.status, others], ['ok', []])
+    assert.ok((attempt?.duration_ms ?? 0) < LATE_MS, 'nothing is waited for')
+    assert.equal(await ran.received[0]?.closed, 'cut')
+    await goesOn(conversation, provider)
+  })
 })
 
 test('the engine and the fake vendors end with nothing under way', async () => {

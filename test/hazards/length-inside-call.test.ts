@@ -35,6 +35,26 @@ test('a call that is cut by length is not made, and is asked for once more', asy
   })
 })
 
+test('a call that is cut before its first argument is not one without arguments', async () => {
+  // Where a call comes whole, there is no such cut.
+  const piecewise = builtVendors.filter(({ oneCall }) => !oneCall)
+  await everyVendor(async ({ provider }) => {
+    const conversation = new Conversation(await world.open())
+    conversation.user('What is there?')
+    const ran = await conversation.run(provider, [
+      (answer) => {
+        answer.openCall('list_all', '')
+        answer.finish({ stop: 'length' })
+      },
+      { text: 'I cannot say.' },
+    ])
+    assert.deepEqual(ran.faults, [])
+    assert.deepEqual([ran.result.status, ran.result.text, ran.result.tool_calls], ['completed', 'I cannot say.', []])
+    assert.deepEqual((await world.open()).tools.calls('list_all', conversation.session), [])
+    await goesOn(conversation, provider)
+  }, piecewise)
+})
+
 test('a call that is cut twice ends the run with the text beside it', async () => {
   await everyVendor(async ({ provider }) => {
     const conversation = new Conversation(await world.open())

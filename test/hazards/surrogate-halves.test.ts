@@ -30,7 +30,7 @@ test('a pair that is torn between two pieces is shown and kept whole', async () 
         answer.thinking(`${SECOND}!`)
         answer.text(`A${FIRST}`)
         answer.text(SECOND)
-        answer.text(`${FIRST}`)
+        answer.text(FIRST)
         answer.text(`${SECOND}!`)
         answer.finish()
       },

@@ -79,7 +79,7 @@ interface Form {
 
 const forms: Readonly<Record<string, Form>> = {
   whole: { pieces: ['<think>secret</think>Answer'], text: 'Answer', reasoning: 'secret' },
-  'cut anywhere': { pieces: [...'<think>secret</think>\n\nAnswer'], text: 'Answer', reasoning: 'secret' },
+  'cut anywhere': { pieces: '<think>secret</think>\n\nAnswer'.split(''), text: 'Answer', reasoning: 'secret' },
   'cut inside the tags': { pieces: ['<thi', 'nk>secret</th', 'ink>Answer'], text: 'Answer', reasoning: 'secret' },
   'with what looks like a tag inside': {
     pieces: ['<think>a </thin', ' b <', '/think>Answer'],

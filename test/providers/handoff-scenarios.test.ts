@@ -289,6 +289,18 @@ const scenarios: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     )
   },
 
+  async 'a history with calls, and no tools any more'(scene) {
+    const { conversation } = scene
+    conversation.user('Where is order 77?')
+    await sound(scene, [
+      { thinking: 'I look.', calls: [findOrder] },
+      { thinking: 'So.', text: 'It is shipped.' },
+    ])
+    conversation.tools = []
+    await goesOn(scene, null)
+    await goesOn(scene, null)
+  },
+
   async 'HI-03, HI-11, HI-14: a history from elsewhere, its ids reused and its results out of order'(scene) {
     const { conversation } = scene
     for (const round of [1, 2]) {

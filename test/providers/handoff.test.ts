@@ -127,6 +127,31 @@ for (const { profile } of builtServers) {
   })
 }
 
+for (const { profile } of builtServers) {
+  test(`${profile} takes whatever comes behind the results of tools`, async () => {
+    const at = { profile: profile ?? '' }
+    const conversation = new Conversation(await world.open())
+    conversation.user('Return order 77.')
+    conversation.user('At once.')
+    const asked = { thinking: 'A write.', calls: [{ tool: 'approve', args: { id: '77' } }] }
+    const waiting = await conversation.run('openai-compatible', [asked], at)
+    assertSound(waiting, { provider: 'openai-compatible', turns: [asked], status: 'awaiting_tool' })
+    conversation.answer(waiting.result, { is_error: true, error: 'superseded' })
+    conversation.user('Forget it.')
+    const look = { calls: [{ tool: 'find_order', args: { id: '77' } }] }
+    // A note of the engine stands behind the results, then behind an answer with nothing in it.
+    const turns = [look, {}, { text: 'As you wish.' }]
+    const ran = await conversation.run('openai-compatible', turns, at)
+    assertSound(ran, { provider: 'openai-compatible', turns })
+    conversation.user('And now?')
+    const limited = await conversation.run('openai-compatible', [look, { text: 'Now.' }], {
+      ...at,
+      limits: { max_steps: 1 },
+    })
+    assert.deepEqual([limited.faults, limited.result.status], [[], 'stopped_limit'])
+  })
+}
+
 test('a conversation passes through all providers in turn, twice', async () => {
   const conversation = new Conversation(await world.open())
   for (const round of [1, 2]) {

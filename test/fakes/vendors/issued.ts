@@ -10,7 +10,10 @@ export type Chain = string
 export const CHAIN_START: Chain = ''
 
 export function chained(before: Chain, piece: unknown): Chain {
-  return createHash('sha256').update(before).update(JSON.stringify(piece)).digest('base64url')
+  return createHash('sha256')
+    .update(before)
+    .update(JSON.stringify(piece) ?? 'nothing')
+    .digest('base64url')
 }
 
 /** One thought that was signed or encrypted. */

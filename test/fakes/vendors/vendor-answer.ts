@@ -13,8 +13,8 @@ export interface FinishFacts {
   readonly stop?: StopKind
   /** Default `TURN_USAGE`; null: none is told. An object of the vendor's own goes out as it is. */
   readonly usage?: TurnUsage | null | { readonly raw: unknown }
-  /** False: the end mark never comes. */
-  readonly end?: boolean
+  /** False: the end mark never comes. `held`: it comes, and the connection stays open. Default true. */
+  readonly end?: boolean | 'held'
 }
 
 export interface VendorAnswer {
@@ -115,8 +115,8 @@ export abstract class StreamedAnswer implements VendorAnswer {
 
   finish({ end = true, stop, usage = TURN_USAGE }: FinishFacts = {}): void {
     this.begin()
-    this.closing(stop ?? (this.calls > 0 ? 'calls' : 'end'), usage, end)
-    if (end && !this.gone) this.#response.end()
+    this.closing(stop ?? (this.calls > 0 ? 'calls' : 'end'), usage, end !== false)
+    if (end === true && !this.gone) this.#response.end()
   }
 
   protected abstract opening(): void
