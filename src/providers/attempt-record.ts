@@ -41,7 +41,7 @@ export function attemptRecord(facts: AttemptFacts): Attempt {
     status,
     ...tokens,
     estimated,
-    cost: price(tokens, target.pricing),
+    cost: price(tokens, target.pricing, outcome.reading?.usage?.cacheWriteLong),
     http_status: outcome.httpStatus,
     error_code: outcome.end === 'answer' ? null : (outcome.fault?.class ?? facts.interruption),
     provider_request_id: outcome.requestId,

@@ -54,7 +54,9 @@ function recordOf(outcome: Partial<AttemptOutcome>, interruption: string | null 
   const record = attemptRecord({
     step: 2,
     attempt: 3,
-    target: target({ pricing: { currency: 'USD', input: 1, cache_read: 0.1, cache_write: 2, output: 10 } }),
+    target: target({
+      pricing: { currency: 'USD', input: 1, cache_read: 0.1, cache_write: 2, cache_write_1h: 4, output: 10 },
+    }),
     queuedMs: 4,
     body: '{"twelve":12}…',
     outcome: { ...whole, ...outcome },
@@ -170,4 +172,11 @@ test('estimates are a quarter of the bytes, rounded up', () => {
   } as const
   assert.equal(estimateOutput([{ type: 'reasoning', text: 'Привет' }, call], 3), 5)
   assert.equal(estimateOutput([], 40), 10)
+})
+
+test('AC-05: cache writes that are kept for an hour are paid at their own price', () => {
+  const tokens = { ...NO_TOKENS, cache_write_tokens: 1000, total_tokens: 1000 }
+  const cost = (cacheWriteLong: number) =>
+    recordOf({ reading: { ...reading, usage: { tokens, known: 'all', cacheWriteLong } } }).cost
+  assert.deepEqual([cost(0), cost(1000), cost(400)], [0.002, 0.004, 0.0028])
 })

@@ -3,6 +3,7 @@
  * formats are one class each; what differs between vendors of one format is data.
  */
 import type { ServerResponse } from 'node:http'
+import timers from 'node:timers/promises'
 import type { JsonObject } from '../../../src/contract/json.ts'
 import { TURN_USAGE, type Turn, type TurnUsage } from './turn.ts'
 
@@ -82,6 +83,8 @@ export abstract class StreamedAnswer implements VendorAnswer {
     this.#held = null
     for (let at = 0; at < bytes.length && !this.gone; at += size) {
       if (!this.#response.write(bytes.subarray(at, at + size))) await this.#room()
+      // So that the other side, in this same process, reads each of them by itself.
+      await timers.setImmediate()
     }
   }
 
