@@ -13,6 +13,7 @@ import { builtProviders, builtSentence, builtServers, builtVendors } from '../fa
 import { Conversation, type Ran } from '../fakes/vendors/conversation.ts'
 import { assertSound } from '../fakes/vendors/sound-run.ts'
 import type { Turn } from '../fakes/vendors/turn.ts'
+import type { VendorAnswer } from '../fakes/vendors/vendor-answer.ts'
 import { sharedWorld } from '../fakes/vendors/vendor-world.ts'
 
 const world = sharedWorld()
@@ -94,6 +95,38 @@ test('own thoughts go back to the provider that thought them, after another one 
   }
 })
 
+for (const second of builtVendors) {
+  test(`a call that any provider deferred is answered at ${second.provider}, whichever its model`, async () => {
+    const { provider } = second
+    for (const model of [second.model, ...second.otherModels]) {
+      for (const first of builtProviders) {
+        const conversation = new Conversation(await world.open())
+        conversation.user('Return order 77.')
+        const asked = {
+          thinking: `Both, at ${conversation.session}.`,
+          calls: [
+            { tool: 'find_order', args: { id: '77' } },
+            { tool: 'approve', args: { id: '77' } },
+          ],
+        }
+        const waiting = await conversation.run(first, [asked])
+        assertSound(waiting, { provider: first, turns: [asked], status: 'awaiting_tool' })
+        conversation.answer(waiting.result, { result: { approved: true } })
+        const turns = [
+          { thinking: 'It is approved.', calls: [{ tool: 'find_client', args: { name: 'Ann' } }] },
+          { thinking: 'So.', text: `It is returned (${conversation.session}).` },
+        ]
+        const resumed = await conversation.run(provider, turns, { model })
+        // The note that tells the time stands behind the results, and is gone in the next step.
+        assertSound(resumed, { provider, turns, dropped: null })
+        conversation.user('Thank you.')
+        const thanks = [{ thinking: 'Done.', text: `You are welcome (${conversation.session}).` }]
+        assertSound(await conversation.run(provider, thanks, { model }), { provider, turns: thanks, dropped: null })
+      }
+    }
+  })
+}
+
 test('the state of its functions goes back to GigaChat, and to nobody else', async (t) => {
   if (!builtProviders.includes('gigachat')) return t.skip('gigachat is not built')
   const conversation = new Conversation(await world.open())
@@ -152,6 +185,23 @@ for (const { profile } of builtServers) {
   })
 }
 
+for (const { model, otherModels, provider } of builtVendors) {
+  test(`a conversation passes through all models of ${provider}, twice`, async () => {
+    const conversation = new Conversation(await world.open())
+    for (const round of [1, 2]) {
+      for (const one of [model, ...otherModels]) {
+        conversation.user('Where is order 77?')
+        const mark = `${one} ${round} ${conversation.session}`
+        const turns = [
+          { thinking: 'I look.', text: `Look (${mark}).`, calls: [{ tool: 'find_order', args: { id: mark } }] },
+          { thinking: 'So.', text: `Shipped (${mark}).` },
+        ]
+        assertSound(await conversation.run(provider, turns, { model: one }), { provider, turns })
+      }
+    }
+  })
+}
+
 test('a conversation passes through all providers in turn, twice', async () => {
   const conversation = new Conversation(await world.open())
   for (const round of [1, 2]) {
@@ -185,6 +235,53 @@ test('a fallback takes over a conversation before its first word, on what the fi
         ],
         pair,
       )
+    }
+  }
+})
+
+test('HI-05: a fallback takes over in the middle of a loop of tools, and stays', async () => {
+  for (const first of builtVendors) {
+    for (const second of builtVendors) {
+      if (first === second) continue
+      const pair = `${first.provider} to ${second.provider}`
+      const conversation = new Conversation(await world.open())
+      conversation.user('Where is order 77?')
+      const mark = `${pair} ${conversation.session}`
+      const begun = {
+        thinking: `SECRET ${mark}`,
+        text: `Let me look (${mark}).`,
+        calls: [{ tool: 'find_order', args: { id: mark } }],
+      }
+      const taken = conversation.target(second.provider, [
+        { thinking: 'Taken over.', calls: [{ tool: 'find_client', args: { name: mark } }] },
+        { thinking: 'So.', text: `Shipped (${mark}).` },
+      ])
+      const gone = (answer: VendorAnswer) => {
+        answer.status(404, first.error({ status: 404, message: 'no such model', param: '', code: '' }))
+      }
+      const ran = await conversation.run(first.provider, [begun, gone], { fallbacks: [taken.llm] })
+      const live = (await world.open()).live(second.provider)
+      assert.deepEqual([ran.faults, live?.faults(taken.key)], [[], []], pair)
+      assert.deepEqual([ran.result.status, ran.result.text], ['completed', `Shipped (${mark}).`], pair)
+      assert.deepEqual(
+        ran.result.usage.attempts.map(({ provider, status }) => [provider, status]),
+        [
+          [first.provider, 'ok'],
+          [first.provider, 'failed'],
+          [second.provider, 'ok'],
+          [second.provider, 'ok'],
+        ],
+        pair,
+      )
+      const leaked = live?.received(taken.key).some(({ text }) => text.includes(`SECRET ${mark}`))
+      assert.equal(leaked, false, `${pair}: thoughts of the first model are sent to the second`)
+      conversation.user('Thank you.')
+      const turns = [{ thinking: 'Done.', text: `You are welcome (${mark}).` }]
+      for (const { provider } of [second, first]) {
+        assertSound(await conversation.run(provider, turns), { provider, turns })
+        conversation.user('And?')
+        turns[0] = { thinking: 'Once more.', text: `Always (${mark}).` }
+      }
     }
   }
 })
