@@ -105,7 +105,9 @@ export function tapOf(record: RunRecord, ports: EnginePorts): Shown {
       ports.journal({ event: 'attempt_ended', run_id: record.runId, ...attempt })
     },
     warn(warning) {
-      const known = record.warnings.some(({ code, message }) => code === warning.code && message === warning.message)
+      const known = record.warnings.some(
+        ({ code, message, path }) => code === warning.code && message === warning.message && path === warning.path,
+      )
       if (!known) record.warnings.push(warning)
     },
     dirty: () => offset > 0 || reasoned,

@@ -705,3 +705,17 @@ test('opt-ins decide what the stream tells of a call', async () => {
   assert.equal(called.tool, 'getOrders')
   assert.deepEqual(called.args, { id: 1 })
 })
+
+test('a warning about each of two places is told twice, and once a place however often it comes', async () => {
+  const replaced = (place: number) =>
+    ({ code: 'part_replaced', message: 'an image was replaced', path: `messages[0].content[${place}]` }) as const
+  const played = await play({
+    model: [
+      (_ask, tap) => {
+        for (const place of [0, 1, 0]) tap.warn(replaced(place))
+        return text('Hi.')
+      },
+    ],
+  })
+  assert.deepEqual(played.result.warnings, [replaced(0), replaced(1)])
+})

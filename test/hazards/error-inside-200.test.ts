@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { screenOf } from '../conformance/event-stream.ts'
 import { builtVendors } from '../fakes/vendors/built.ts'
 import { Conversation } from '../fakes/vendors/conversation.ts'
-import { everyVendor } from '../fakes/vendors/every-vendor.ts'
+import { everyCase, everyVendor } from '../fakes/vendors/every-vendor.ts'
 import { goesOn } from '../fakes/vendors/next-run.ts'
 import type { VendorAnswer } from '../fakes/vendors/vendor-answer.ts'
 import { sharedWorld } from '../fakes/vendors/vendor-world.ts'
@@ -26,9 +26,9 @@ const places: Readonly<Record<string, (answer: VendorAnswer) => void>> = {
 
 const shows = (place: string) => place === 'behind a text' || place === 'behind a whole call'
 
-for (const [place, before] of Object.entries(places)) {
-  test(`an error that may pass, ${place}, is tried again`, async () => {
-    await everyVendor(async ({ provider, streamErrors }) => {
+test('an error that may pass is tried again, wherever it comes', async () => {
+  await everyVendor(({ provider, streamErrors }) =>
+    everyCase(Object.entries(places), async (before) => {
       const conversation = new Conversation(await world.open())
       conversation.user('Where is order 77?')
       const running = await conversation.start(provider, [
@@ -48,9 +48,11 @@ for (const [place, before] of Object.entries(places)) {
       assert.ok(['overloaded', 'rate', 'server'].includes(failed?.error_code ?? ''), failed?.error_code ?? 'none')
       assert.deepEqual((await world.open()).tools.calls('find_order', conversation.session), [])
       await goesOn(conversation, provider)
-    })
-  })
+    }),
+  )
+})
 
+for (const [place, before] of Object.entries(places)) {
   test(`an error that cannot pass, ${place}, ends the run or goes to the next model`, async () => {
     await everyVendor(async ({ provider, streamErrors }) => {
       const broke = (answer: VendorAnswer) => {

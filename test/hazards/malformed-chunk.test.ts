@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { screenOf } from '../conformance/event-stream.ts'
 import { builtVendors } from '../fakes/vendors/built.ts'
 import { Conversation } from '../fakes/vendors/conversation.ts'
-import { everyVendor } from '../fakes/vendors/every-vendor.ts'
+import { everyCase, everyVendor } from '../fakes/vendors/every-vendor.ts'
 import { goesOn } from '../fakes/vendors/next-run.ts'
 import type { VendorAnswer } from '../fakes/vendors/vendor-answer.ts'
 import { sharedWorld } from '../fakes/vendors/vendor-world.ts'
@@ -22,9 +22,9 @@ const places: Readonly<Record<string, (answer: VendorAnswer) => void>> = {
 
 const broken = ['{"type":"content_block_delta","delta":{"cont: keepalive', 'keepalive', '[1,2', '{"choices":}']
 
-for (const [place, before] of Object.entries(places)) {
-  test(`an event that is no JSON ${place} fails the attempt, and the next one answers`, async () => {
-    await everyVendor(async ({ provider }) => {
+test('an event that is no JSON, anywhere, fails the attempt, and the next one answers', async () => {
+  await everyVendor(({ provider }) =>
+    everyCase(Object.entries(places), async (before) => {
       await Promise.all(
         broken.map(async (data) => {
           const conversation = new Conversation(await world.open())
@@ -51,9 +51,9 @@ for (const [place, before] of Object.entries(places)) {
           await goesOn(conversation, provider)
         }),
       )
-    })
-  })
-}
+    }),
+  )
+})
 
 test('events that are empty, unknown or of no use here change nothing', async () => {
   await everyVendor(async ({ provider }) => {
