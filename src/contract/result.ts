@@ -30,7 +30,6 @@ export const WARNINGS = [
   'reasoning_dropped',
   'format_not_met',
 ] as const
-export type WarningCode = (typeof WARNINGS)[number]
 
 export const Warning = closed({ code: oneWordOf(WARNINGS), message: Type.String(), path: nullable(Type.String()) })
 export type Warning = Static<typeof Warning>

@@ -54,7 +54,7 @@ function withoutCalls(stop: StopReason): StopReason {
   return stop === 'tool_calls' ? 'end_turn' : stop
 }
 
-export function textOf(parts: readonly ModelPart[]): string {
+function textOf(parts: readonly ModelPart[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
