@@ -213,6 +213,7 @@ function openEgress(settings: Settings): Egress {
   return createEgress({
     allowlist: settings.egressAllowlist,
     providerAllowlist: settings.providerAllowlist,
+    privateAllow: settings.privateAllow,
     devInsecure: settings.devInsecure,
     proxies: { all: settings.proxyAll, byProvider: settings.proxyByProvider },
     tls: isOwn ? { gigachat: { hosts, ...gigachatTls } } : {},

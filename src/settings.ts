@@ -2,14 +2,14 @@
  * The only reader of the environment. Everything is checked at start: one clear line per fault, and no value of a secret in
  * any of them. SPEC §12.1 is the table of these; a test compares the two.
  */
-import { accessSync, constants, readFileSync } from 'node:fs'
 import { type HostTls, pemProblem } from './egress/host-tls.ts'
-import { parseAllowList, type AllowRule } from './egress/policy.ts'
-import { parseProxyUrl } from './egress/proxy.ts'
+import type { AllowRule } from './egress/policy.ts'
+import type { PrivateAllow } from './egress/private-allow.ts'
 import { isTimeZone } from './contract/time-zone.ts'
 import { PROVIDERS, type ProviderName } from './contract/run-request.ts'
 import { locales, type Locale } from './i18n/say.ts'
 import { DEFAULT_AUTH_URL, DEFAULT_SCOPE, type Scope, SCOPES } from './providers/gigachat/token-settings.ts'
+import { type Environment, SettingReader } from './settings/setting-reader.ts'
 
 export interface Settings {
   /** ENGINE_TOKEN: several for rotation; the first signs, any is accepted. */
@@ -27,6 +27,8 @@ export interface Settings {
   readonly maxBodyBytes: number
   readonly egressAllowlist: readonly AllowRule[]
   readonly providerAllowlist: readonly AllowRule[]
+  /** EGRESS_PRIVATE_ALLOW: private networks and hosts that listed hosts may be in. */
+  readonly privateAllow: PrivateAllow
   readonly devInsecure: boolean
   readonly proxyAll: string | null
   readonly proxyByProvider: Readonly<Record<string, string>>
@@ -96,6 +98,7 @@ export const settingNames: readonly string[] = [
   'MAX_BODY_BYTES',
   'EGRESS_ALLOWLIST',
   'PROVIDER_ALLOWLIST',
+  'EGRESS_PRIVATE_ALLOW',
   'DEV_INSECURE',
   'NODE_ENV',
   'PROXY_URL',
@@ -127,10 +130,8 @@ export const settingNames: readonly string[] = [
   'LOG_LEVEL',
 ]
 
-export type Environment = Readonly<Record<string, string | undefined>>
-
 export function readSettings(environment: Environment): SettingsOutcome {
-  const reader = new Reader(environment)
+  const reader = new SettingReader(environment)
   const port = reader.whole('PORT', 8080, 0, 65_535)
   const devInsecure = reader.flag('DEV_INSECURE')
   if (devInsecure && reader.text('NODE_ENV') === 'production') {
@@ -152,6 +153,7 @@ export function readSettings(environment: Environment): SettingsOutcome {
     maxBodyBytes: reader.whole('MAX_BODY_BYTES', 33_554_432, 1024, 536_870_912),
     egressAllowlist: reader.allowlist('EGRESS_ALLOWLIST'),
     providerAllowlist: reader.allowlist('PROVIDER_ALLOWLIST'),
+    privateAllow: reader.privateAllow('EGRESS_PRIVATE_ALLOW'),
     devInsecure,
     proxyAll: reader.proxy('PROXY_URL'),
     proxyByProvider: perProvider((provider) => reader.proxy(`PROXY_${variableOf(provider)}`)),
@@ -191,7 +193,7 @@ function perProvider(read: (provider: ProviderName) => string | null): Partial<R
   return found
 }
 
-function gigachatTls(reader: Reader): Settings['gigachatTls'] {
+function gigachatTls(reader: SettingReader): Settings['gigachatTls'] {
   const ca = reader.file('GIGACHAT_CA_FILE')
   const cert = reader.file('GIGACHAT_CERT_FILE')
   const key = reader.file('GIGACHAT_KEY_FILE')
@@ -215,7 +217,7 @@ function gigachatTls(reader: Reader): Settings['gigachatTls'] {
 /** Short tokens can be guessed, and everything hangs on them: run tokens are signed with the first. */
 const TOKEN_MIN_LENGTH = 16
 
-function tokens(reader: Reader): [string, ...string[]] {
+function tokens(reader: SettingReader): [string, ...string[]] {
   const [first, ...others] = reader.list('ENGINE_TOKEN')
   if (first === undefined) {
     reader.fault(
@@ -230,7 +232,7 @@ function tokens(reader: Reader): [string, ...string[]] {
 }
 
 /** Secrets separated by commas, long enough not to be guessed from what they sealed. */
-function secrets(reader: Reader, name: string): readonly string[] {
+function secrets(reader: SettingReader, name: string): readonly string[] {
   const list = reader.list(name)
   if (list.some((secret) => secret.length < TOKEN_MIN_LENGTH)) {
     reader.fault(name, `each secret must be at least ${TOKEN_MIN_LENGTH} characters`)
@@ -239,14 +241,14 @@ function secrets(reader: Reader, name: string): readonly string[] {
 }
 
 /** It travels in a header. */
-function callbackSecret(reader: Reader): string | null {
+function callbackSecret(reader: SettingReader): string | null {
   const secret = reader.text('CALLBACK_SECRET')
   if (secret !== null && !/^[\x21-\x7e]+$/.test(secret))
     reader.fault('CALLBACK_SECRET', 'must be visible ASCII characters only')
   return secret
 }
 
-function origins(reader: Reader): string[] {
+function origins(reader: SettingReader): string[] {
   return reader.list('ALLOWED_ORIGINS').map((origin) => {
     const parsed = URL.parse(origin)
     if (parsed === null || parsed.origin === 'null' || parsed.origin !== origin.replace(/\/$/, '').toLowerCase()) {
@@ -260,7 +262,7 @@ function origins(reader: Reader): string[] {
   })
 }
 
-function timezone(reader: Reader): string {
+function timezone(reader: SettingReader): string {
   const name = reader.text('DEFAULT_TIMEZONE') ?? 'UTC'
   if (!isTimeZone(name)) {
     reader.fault(
@@ -271,7 +273,7 @@ function timezone(reader: Reader): string {
   return name
 }
 
-function pauses(reader: Reader): number[] {
+function pauses(reader: SettingReader): number[] {
   const list = reader.list('CALLBACK_SCHEDULE')
   if (list.length === 0) return [5000, 10_000, 20_000, 45_000]
   const seconds = list.map(Number)
@@ -282,111 +284,4 @@ function pauses(reader: Reader): number[] {
     )
   }
   return seconds.map((pause) => pause * 1000)
-}
-
-/** Reads one variable after another and collects the faults. An empty variable counts as not set. */
-class Reader {
-  readonly faults: string[] = []
-  readonly #environment: Environment
-
-  constructor(environment: Environment) {
-    this.#environment = environment
-  }
-
-  fault(name: string, message: string): void {
-    this.faults.push(`${name} ${message}`)
-  }
-
-  text(name: string): string | null {
-    const value = this.#environment[name]?.trim()
-    return value === undefined || value === '' ? null : value
-  }
-
-  list(name: string): string[] {
-    return (this.text(name) ?? '')
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== '')
-  }
-
-  whole(name: string, standard: number, least: number, most: number): number {
-    const text = this.text(name)
-    if (text === null) return standard
-    const number = Number(text)
-    if (/^\d+$/.test(text) && number >= least && number <= most) return number
-    this.fault(name, `must be a whole number from ${least} to ${most}; got ${JSON.stringify(text.slice(0, 40))}`)
-    return standard
-  }
-
-  flag(name: string): boolean {
-    const text = this.text(name)
-    if (text === null || text === '0') return false
-    if (text !== '1') this.fault(name, `must be 1 or 0; got ${JSON.stringify(text.slice(0, 40))}`)
-    return text === '1'
-  }
-
-  word<W extends string>(name: string, words: readonly W[], standard: W): W {
-    const text = this.text(name)
-    if (text === null) return standard
-    const word = words.find((candidate) => candidate === text)
-    if (word !== undefined) return word
-    this.fault(name, `must be one of ${words.join(', ')}; got ${JSON.stringify(text.slice(0, 40))}`)
-    return standard
-  }
-
-  /** http or https, no query, no fragment, no user. Its text is not quoted: a key may have been pasted into it. */
-  url(name: string): string | null {
-    const text = this.text(name)
-    if (text === null) return null
-    const parsed = URL.parse(text)
-    const plain =
-      parsed !== null &&
-      (parsed.protocol === 'https:' || parsed.protocol === 'http:') &&
-      parsed.search === '' &&
-      parsed.hash === '' &&
-      !text.includes('@')
-    if (!plain) this.fault(name, 'must be an http or https address without user, query or fragment')
-    return text.replace(/\/+$/, '')
-  }
-
-  /** The text of the file that a variable names. Neither its path nor its text is told. */
-  file(name: string): string | null {
-    const path = this.text(name)
-    if (path === null) return null
-    try {
-      return readFileSync(path, 'utf8')
-    } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-      this.fault(name, `must name a file that can be read (${code})`)
-      return null
-    }
-  }
-
-  /** A folder that is there and can be written to. Its path is not told. */
-  folder(name: string): string | null {
-    const path = this.text(name)
-    if (path === null) return null
-    try {
-      // With the slash a file is none.
-      accessSync(`${path}/`, constants.W_OK | constants.X_OK)
-    } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-      this.fault(name, `must name a folder that is there and can be written to (${code})`)
-    }
-    return path
-  }
-
-  allowlist(name: string): readonly AllowRule[] {
-    const parsed = parseAllowList(this.text(name) ?? '')
-    if (parsed.ok) return parsed.rules
-    for (const fault of parsed.faults) this.fault(name, fault)
-    return []
-  }
-
-  proxy(name: string): string | null {
-    const text = this.text(name)
-    const parsed = text === null ? null : parseProxyUrl(text)
-    if (parsed !== null && !parsed.ok) this.fault(name, parsed.reason)
-    return text
-  }
 }

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { readSettings, type Environment } from '../src/settings.ts'
+import { readSettings } from '../src/settings.ts'
+import type { Environment } from '../src/settings/setting-reader.ts'
 import { namedCertificate, otherCertificate } from './egress/test-certificate.ts'
 
 /** A folder with these files, gone when the test ends; gives the path of a name. */

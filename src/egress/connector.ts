@@ -10,9 +10,9 @@ import dns, { type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction, Socket } from 'node:net'
 import { buildConnector } from 'undici'
 import { ConnectFailure, connectFailure, type Phase, refused } from './faults.ts'
-import { mayReach } from './host.ts'
 import type { SecureContexts } from './host-tls.ts'
 import type { Proxy } from './proxy.ts'
+import { mayReach, type ReachRules } from './reach.ts'
 import { openTunnel } from './tunnel.ts'
 
 /** `dns.lookup` as it is called here: all addresses, one callback. */
@@ -22,10 +22,8 @@ export type Lookup = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 
-export interface ConnectorOptions {
+export interface ConnectorOptions extends ReachRules {
   readonly lookup: Lookup
-  /** Lets loopback hosts, and only them, reach loopback addresses. */
-  readonly devInsecure: boolean
   /** For name resolution, TCP, the proxy's answer and TLS together. */
   readonly timeoutMs: number
   /** Every connection is tunnelled through it when there is one. */
@@ -56,7 +54,7 @@ interface Attempt {
 }
 
 export function createConnector(options: ConnectorOptions): Connector {
-  const { lookup, devInsecure, timeoutMs, proxy, newSocket = () => new Socket() } = options
+  const { lookup, timeoutMs, proxy, newSocket = () => new Socket() } = options
   // NODE_TLS_REJECT_UNAUTHORIZED must not switch the name check off; the time limit is the attempt's own.
   const upgrades = { allowH2: false, timeout: 0, rejectUnauthorized: true }
   const upgrade = buildConnector(upgrades)
@@ -71,11 +69,11 @@ export function createConnector(options: ConnectorOptions): Connector {
 
   async function establish(attempt: Attempt, target: buildConnector.Options): Promise<Socket> {
     const { socket, host, port } = attempt
-    const addresses = await resolve(host, lookup, devInsecure)
+    const addresses = await resolve(host, lookup, options)
     if (proxy === null) {
       attempt.phase = 'connect'
       await dial(socket, host, port, (_name, _options, callback) => callback(null, addresses))
-      const failure = checkPeer(socket, host, devInsecure)
+      const failure = checkPeer(socket, host, options)
       if (failure !== null) throw failure
     } else {
       attempt.phase = 'proxy'
@@ -132,11 +130,11 @@ export function createConnector(options: ConnectorOptions): Connector {
 }
 
 /** The checked addresses of a host, literal or name. One bad address among them condemns them all. */
-function resolve(host: string, lookup: Lookup, devInsecure: boolean): Promise<LookupAddress[]> {
+function resolve(host: string, lookup: Lookup, rules: ReachRules): Promise<LookupAddress[]> {
   return new Promise((resolve, reject) => {
     const judge = (addresses: readonly LookupAddress[]) => {
       if (addresses.length === 0) return reject(coded('ENODATA'))
-      if (!addresses.every(({ address }) => mayReach(host, address, devInsecure))) {
+      if (!addresses.every(({ address }) => mayReach(host, address, rules))) {
         return reject(refused('address_blocked', host))
       }
       // The family is read from the address itself, so that a resolver's slip cannot unpin it.
@@ -169,10 +167,10 @@ function dial(socket: Socket, host: string, port: number, lookup: LookupFunction
 }
 
 /** The third layer: whatever happened below the resolver, the address at the other end is looked at. */
-function checkPeer(socket: Socket, host: string, devInsecure: boolean): ConnectFailure | null {
+function checkPeer(socket: Socket, host: string, rules: ReachRules): ConnectFailure | null {
   const peer = socket.remoteAddress
   if (peer === undefined) return connectFailure(coded('ECONNRESET'), 'connect', host)
-  return mayReach(host, peer, devInsecure) ? null : refused('address_blocked', host)
+  return mayReach(host, peer, rules) ? null : refused('address_blocked', host)
 }
 
 /** A proxy cannot try a second address for us; IPv4 is the family that every proxy can reach. */

@@ -5,7 +5,7 @@
  * that disagree are the classic way round an allow-list, so nothing here reads a host by any other means.
  */
 import { isIP } from 'node:net'
-import { isLoopbackAddress, isPublicAddress } from './addresses.ts'
+import { isLoopbackAddress } from './addresses.ts'
 
 /** Letters, digits, hyphen and underscore in non-empty labels. URL lets more through; no server on the internet has it. */
 const NAME = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/
@@ -26,12 +26,14 @@ const METADATA_HOSTS: ReadonlySet<string> = new Set([
   '169.254.170.2',
   '169.254.170.23',
   '169.254.0.23',
+  '169.254.42.42',
   '100.100.100.200',
   '168.63.129.16',
   '192.0.0.192',
   '[fd00:ec2::254]',
   '[fd00:ec2::23]',
   '[fd20:ce::254]',
+  '[fd00:42::42]',
   '[fe80::a9fe:a9fe]',
 ])
 
@@ -70,10 +72,7 @@ export function isMetadataHost(host: string): boolean {
   return METADATA_HOSTS.has(host)
 }
 
-/**
- * May a connection for this host go to this address? A public one; under DEV_INSECURE a loopback host may reach loopback
- * addresses and only them, and a name that merely resolves to loopback still may not.
- */
-export function mayReach(host: string, address: string, devInsecure: boolean): boolean {
-  return devInsecure && isLoopbackHost(host) ? isLoopbackAddress(address) : isPublicAddress(address)
+/** The same for a bare address in any spelling, as a resolver gives it. */
+export function isMetadataAddress(address: string): boolean {
+  return METADATA_HOSTS.has(hostFromText(address.includes(':') ? `[${address}]` : address) ?? '')
 }

@@ -12,6 +12,7 @@ import { abortedFault, ConnectFailure, exchangeFault } from './faults.ts'
 import { headerProblem, incomingHeaders, outgoingHeaders } from './headers.ts'
 import { type HostTls, type SecureContexts, secureContexts } from './host-tls.ts'
 import { type EgressRules, judgeUrl } from './policy.ts'
+import { NOTHING_PRIVATE, type PrivateAllow } from './private-allow.ts'
 import { parseProxyUrl } from './proxy.ts'
 
 export interface EgressOptions extends EgressRules {
@@ -46,7 +47,7 @@ export function createEgress(options: EgressOptions): Egress {
     const problem = headerProblem(call.headers)
     if (problem !== null) return fault('protocol', `the call to ${url.hostname} was not sent: ${problem}`)
     if (call.signal.aborted) return { kind: 'fault', fault: abortedFault(url.hostname) }
-    const route = routes.pick(call)
+    const route = routes.pick(call, verdict.named)
     if (route === null) return fault('connect', `could not connect to ${url.hostname}: its proxy URL is not valid`)
     return exchange(route.agent, call, url)
   }
@@ -74,29 +75,49 @@ export function denyGlobalFetch(): void {
 }
 
 interface Routes {
-  /** Null: this provider's proxy is not usable. */
-  pick(call: EgressRequest): Dispatcher | null
+  /** `named`: the host may lead inside, as far as EGRESS_PRIVATE_ALLOW goes. Null: this provider's proxy is not usable. */
+  pick(call: EgressRequest, named: boolean): Dispatcher | null
   close(): Promise<void>
 }
 
-/** The pools of providers without TLS of their own, which all other calls share, and those of each provider with it. */
+/**
+ * Connections that may lead inside are kept apart from those that may not: a host that only a lone `*` lets out must not
+ * ride on one that was opened for a listed host.
+ */
 function openRoutes(options: EgressOptions): Routes {
-  const { proxies, tls = {} } = options
-  const common = openPools(options, new Map())
-  const own = new Map(Object.entries(tls).map(([name, hosts]) => [name, openPools(options, secureContexts(hosts))]))
+  const { proxies, privateAllow = NOTHING_PRIVATE } = options
+  const outside = openWays(options, NOTHING_PRIVATE)
+  const closed = privateAllow.ranges.length === 0 && privateAllow.names.length === 0
+  const inside = closed ? outside : openWays(options, privateAllow)
 
   return {
-    pick({ purpose, provider }) {
+    pick({ purpose, provider }, named) {
+      const { common, own } = named ? inside : outside
       if (purpose !== 'provider') return common.direct
       const { direct, proxied } = (provider === undefined ? undefined : own.get(provider)) ?? common
-      const named = provider !== undefined && Object.hasOwn(proxies.byProvider, provider)
-      const url = (named ? proxies.byProvider[provider] : undefined) ?? proxies.all
+      const isOwn = provider !== undefined && Object.hasOwn(proxies.byProvider, provider)
+      const url = (isOwn ? proxies.byProvider[provider] : undefined) ?? proxies.all
       return url === null ? direct : (proxied.get(url) ?? null)
     },
     async close() {
-      const all = [common, ...own.values()].flatMap(({ direct, proxied }) => [direct, ...proxied.values()])
-      await Promise.all(all.filter((dispatcher) => dispatcher !== null).map((dispatcher) => dispatcher.close()))
+      const all = [outside, inside].flatMap(({ common, own }) => [common, ...own.values()])
+      const pools = all.flatMap(({ direct, proxied }) => [direct, ...proxied.values()])
+      await Promise.all(pools.filter((dispatcher) => dispatcher !== null).map((dispatcher) => dispatcher.close()))
     },
+  }
+}
+
+/** The pools of providers without TLS of their own, which all other calls share, and those of each provider with it. */
+interface Ways {
+  readonly common: Pools
+  readonly own: ReadonlyMap<string, Pools>
+}
+
+function openWays(options: EgressOptions, privateAllow: PrivateAllow): Ways {
+  const entries = Object.entries(options.tls ?? {})
+  return {
+    common: openPools(options, privateAllow, new Map()),
+    own: new Map(entries.map(([name, hosts]) => [name, openPools(options, privateAllow, secureContexts(hosts))])),
   }
 }
 
@@ -107,9 +128,9 @@ interface Pools {
 }
 
 /** One pool for direct calls and one a distinct proxy, all there from the start. */
-function openPools(options: EgressOptions, contexts: SecureContexts): Pools {
+function openPools(options: EgressOptions, privateAllow: PrivateAllow, contexts: SecureContexts): Pools {
   const { proxies, devInsecure, lookup = dns.lookup, connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS } = options
-  const connect = { lookup, devInsecure, timeoutMs, secureContexts: contexts }
+  const connect = { lookup, devInsecure, privateAllow, timeoutMs, secureContexts: contexts }
   const proxied = new Map<string, Dispatcher | null>()
   for (const url of [...(proxies.all === null ? [] : [proxies.all]), ...Object.values(proxies.byProvider)]) {
     if (proxied.has(url)) continue

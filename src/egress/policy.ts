@@ -8,6 +8,7 @@ import { assertNever } from '../contract/assert-never.ts'
 import { isPublicAddress } from './addresses.ts'
 import type { Purpose, Refusal } from './egress.ts'
 import { canonicalHost, hostFromText, isLoopbackHost, isMetadataHost, literalAddress } from './host.ts'
+import { NOTHING_PRIVATE, opensPrivate, type PrivateAllow } from './private-allow.ts'
 
 /** One entry of EGRESS_ALLOWLIST or PROVIDER_ALLOWLIST. */
 export interface AllowRule {
@@ -31,11 +32,17 @@ export interface EgressRules {
   readonly providerAllowlist: readonly AllowRule[]
   /** DEV_INSECURE: loopback hosts need neither https nor a place on a list. Other hosts keep every rule. */
   readonly devInsecure: boolean
+  /** EGRESS_PRIVATE_ALLOW. Default: nothing. */
+  readonly privateAllow?: PrivateAllow
 }
 
 export type Verdict =
-  /** `url` is the one to call: its host is in canonical form. */
-  { readonly allowed: true; readonly url: URL } | { readonly allowed: false; readonly refusal: Refusal }
+  /**
+   * `url` is the one to call: its host is in canonical form. `named`: somebody wrote this host, or the domain above it, on a
+   * list. A host that only the lone `*` lets out is any public host, and never leads inside.
+   */
+  | { readonly allowed: true; readonly url: URL; readonly named: boolean }
+  | { readonly allowed: false; readonly refusal: Refusal }
 
 const HTTPS_PORT = 443
 
@@ -106,28 +113,30 @@ export function judgeUrl(
   const local = rules.devInsecure && isLoopbackHost(host)
   if (url.protocol !== 'https:' && !local) return refuse('scheme', host)
   if (hasUserinfo(text)) return refuse('userinfo', host)
-  if (!local) {
-    const refusal = judgeHost(host, url.port === '' ? HTTPS_PORT : Number(url.port), purpose, rules, ownHosts)
-    if (refusal !== null) return refuse(refusal, host)
-  }
+  const port = url.port === '' ? HTTPS_PORT : Number(url.port)
+  const judged = local ? 'named' : judgeHost(host, port, rulesFor(purpose, rules, ownHosts), rules)
+  if (judged !== 'named' && judged !== 'any') return refuse(judged, host)
   url.hostname = host
-  return { allowed: true, url }
+  return { allowed: true, url, named: judged === 'named' }
 }
 
+/** Why not, or what kind of rule lets it out. */
 function judgeHost(
   host: string,
   port: number,
-  purpose: Purpose,
-  rules: EgressRules,
-  ownHosts: readonly string[],
-): Refusal['reason'] | null {
+  list: readonly AllowRule[],
+  { privateAllow = NOTHING_PRIVATE }: EgressRules,
+): Refusal['reason'] | 'named' | 'any' {
   if (isMetadataHost(host)) return 'metadata_host'
   const address = literalAddress(host)
-  if (address !== null && !isPublicAddress(address)) return 'address_blocked'
+  const inside = address !== null && !isPublicAddress(address)
+  if (inside && !opensPrivate(privateAllow, host, address)) return 'address_blocked'
 
-  const matching = rulesFor(purpose, rules, ownHosts).filter((rule) => matches(rule, host))
+  const matching = list.filter((rule) => matches(rule, host) && !(inside && rule.match === 'any'))
   if (matching.length === 0) return 'host_not_listed'
-  return matching.some((rule) => rule.port === 'any' || rule.port === port) ? null : 'port'
+  const open = matching.filter((rule) => rule.port === 'any' || rule.port === port)
+  if (open.length === 0) return 'port'
+  return open.some((rule) => rule.match !== 'any') ? 'named' : 'any'
 }
 
 function rulesFor(purpose: Purpose, rules: EgressRules, ownHosts: readonly string[]): readonly AllowRule[] {

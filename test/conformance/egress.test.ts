@@ -1,12 +1,17 @@
 /** SPEC §10, failures EG: which addresses a run may name, judged when it is posted, and what is refused only when it is called. */
 import assert from 'node:assert/strict'
-import net, { type AddressInfo } from 'node:net'
 import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import net, { type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { JsonObject } from '../../src/contract/json.ts'
+import { startHttps } from '../egress/local-servers.ts'
+import { namedCertificate } from '../egress/test-certificate.ts'
 import { asksFor, says, startProvider } from '../fakes/provider-server.ts'
-import { errorOf, runBody, scripted, type EngineClient } from './engine-client.ts'
-import { sharedEngine, type SharedEngine } from './shared-engine.ts'
+import { EngineClient, errorOf, runBody, scripted } from './engine-client.ts'
+import { ownEngine, sharedEngine, type SharedEngine } from './shared-engine.ts'
 
 const PUBLIC = sharedEngine({
   DEV_INSECURE: '',
@@ -259,6 +264,39 @@ test('SE-05: a connection that fails while its secrets are in hand tells none of
   const line = await process.line(({ event, run_id }) => event === 'callback_attempt' && run_id === result.run_id)
   assert.equal(typeof line['error'], 'string')
   assert.ok(door.rings() >= 2)
+})
+
+test('§10 EGRESS_PRIVATE_ALLOW lets a listed name lead inside, over TLS with the name checked, and no other', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'theloop-ca-'))
+  t.after(() => rm(folder, { recursive: true }))
+  await writeFile(join(folder, 'ca.pem'), namedCertificate.cert)
+  const server = await startHttps(t, namedCertificate, (_request, response) => {
+    response.setHeader('content-type', 'application/json').end('{"status":"ok","result":{"inside":true}}')
+  })
+  const engine = await ownEngine(t, {
+    DEV_INSECURE: '',
+    EGRESS_ALLOWLIST: 'localhost:*, 127.0.0.2:*, *:*',
+    EGRESS_PRIVATE_ALLOW: '127.0.0.0/8',
+    NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem'),
+  })
+  const client = new EngineClient(engine)
+  const llm = scripted([{ tool_call: { name: 'a', args: {} } }], [{ text: 'Done.' }])
+  const outcome = async (host: string) => {
+    const tools = [{ name: 'a', url: `https://${host}:${server.port}/a`, timeout_ms: 300 }]
+    const result = await client.run(runBody({ llm, tools }))
+    return result.tool_calls[0]?.status
+  }
+  assert.equal(await outcome('localhost'), 'ok')
+  assert.deepEqual(server.serverNames, ['localhost'])
+  // Listed and opened; its certificate is another's, or nobody listens there.
+  assert.notEqual(await outcome('127.0.0.2'), 'ok')
+  // What only the * lets out.
+  assert.deepEqual(await pathsOf(client, { tools: [{ name: 'a', url: `https://127.0.0.3:${server.port}/` }] }), [
+    'tools[0].url',
+  ])
+  for (const host of ['169.254.169.254', '100.100.100.200', 'metadata.google.internal']) {
+    assert.deepEqual(await pathsOf(client, { tools: [{ name: 'a', url: `https://${host}/` }] }), ['tools[0].url'])
+  }
 })
 
 for (const [name, engine] of Object.entries({ PUBLIC, WIDE, LOCAL, POINTING_INSIDE })) {

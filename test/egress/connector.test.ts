@@ -9,6 +9,7 @@ import { test, type TestContext } from 'node:test'
 import type { ConnectorOptions, Lookup } from '../../src/egress/connector.ts'
 import { createDispatcher } from '../../src/egress/dispatcher.ts'
 import { ConnectFailure } from '../../src/egress/faults.ts'
+import { NOTHING_PRIVATE, parsePrivateAllow } from '../../src/egress/private-allow.ts'
 import { bytesUntilClosed, startHttp, startHttps, startProxy, startTcp } from './local-servers.ts'
 import { namedCertificate, otherCertificate, trustTestCertificates } from './test-certificate.ts'
 import { scriptedLookup } from './test-egress.ts'
@@ -54,7 +55,13 @@ function detour(port: number, peer?: string | null): Dialled {
 }
 
 function open(t: TestContext, options: Partial<ConnectorOptions> & { lookup: Lookup }) {
-  const dispatcher = createDispatcher({ devInsecure: false, timeoutMs: 10_000, proxy: null, ...options })
+  const dispatcher = createDispatcher({
+    devInsecure: false,
+    privateAllow: NOTHING_PRIVATE,
+    timeoutMs: 10_000,
+    proxy: null,
+    ...options,
+  })
   t.after(() => dispatcher.close())
   const get = async (origin: string) => {
     const { statusCode, body } = await dispatcher.agent.request({ origin, path: '/', method: 'GET' })
@@ -112,6 +119,58 @@ test('one private address in an answer refuses the whole answer, wherever it sta
     assert.equal(await faultKindOf(get('http://mixed.example')), 'address_blocked')
     assert.deepEqual(dialled.addresses, [])
   }
+})
+
+test('a network the operator opened is reached by names that point there, and its metadata service is not', async (t) => {
+  const parsed = parsePrivateAllow('10.20.0.0/16, 100.64.0.0/10, fd00::/8')
+  assert.ok(parsed.ok)
+  const { allow: privateAllow } = parsed
+  const openAt = async (answer: string[]) => {
+    const server = await startHttp(t, (_request, response) => void response.end('inside'))
+    const dialled = detour(server.port)
+    const { get } = open(t, { lookup: scriptedLookup(answer), newSocket: dialled.newSocket, privateAllow })
+    return { dialled, get: () => get('http://tools.example') }
+  }
+  for (const address of ['10.20.0.5', 'fd12::7', PUBLIC]) {
+    const { get, dialled } = await openAt([address])
+    assert.equal((await get()).text, 'inside')
+    assert.deepEqual(dialled.addresses, [address])
+  }
+  for (const answer of [
+    ['10.21.0.5'],
+    ['10.20.0.5', '10.21.0.5'],
+    ['100.100.100.200'],
+    ['fd00:ec2::254'],
+    ['fd00:0ec2:0::0:254'],
+    ['10.20.0.5', '169.254.169.254'],
+    ['::ffff:10.20.0.5'],
+    ['64:ff9b::a14:5'],
+    ['fd12::7%eth0'],
+  ]) {
+    const { get, dialled } = await openAt(answer)
+    assert.equal(await faultKindOf(get()), 'address_blocked', answer.join())
+    assert.deepEqual(dialled.addresses, [])
+  }
+})
+
+test('an opened network stays pinned: a name that moves on to another private address is refused', async (t) => {
+  const parsed = parsePrivateAllow('10.20.0.0/16')
+  assert.ok(parsed.ok)
+  const server = await startHttp(t, (_request, response) => void response.end('inside'))
+  const dialled = detour(server.port)
+  const lookup = scriptedLookup(['10.20.0.5'], ['127.0.0.1'])
+  const { get } = open(t, { lookup, newSocket: dialled.newSocket, privateAllow: parsed.allow })
+  assert.equal((await get('http://tools.example:1')).text, 'inside')
+  assert.equal(await faultKindOf(get('http://tools.example:2')), 'address_blocked')
+  assert.deepEqual(dialled.addresses, ['10.20.0.5'])
+  // The third layer: the socket says that it is somewhere else.
+  const elsewhere = detour(server.port, '10.21.0.5')
+  const second = open(t, {
+    lookup: scriptedLookup(['10.20.0.5']),
+    newSocket: elsewhere.newSocket,
+    privateAllow: parsed.allow,
+  })
+  assert.equal(await faultKindOf(second.get('http://tools.example')), 'address_blocked')
 })
 
 test('an answer that is no address at all is refused', async (t) => {

@@ -7,22 +7,26 @@ import type { Lookup } from '../../src/egress/connector.ts'
 import type { Egress, EgressAnswer, EgressRequest, EgressResponse, Fault } from '../../src/egress/egress.ts'
 import { createEgress, type EgressOptions } from '../../src/egress/open.ts'
 import { parseAllowList } from '../../src/egress/policy.ts'
+import { parsePrivateAllow } from '../../src/egress/private-allow.ts'
 
-/** `allowlist` and `providerAllowlist` as the operator writes them; DEV_INSECURE is on unless told otherwise. */
+/** The lists as the operator writes them; DEV_INSECURE is on unless told otherwise. */
 export function openEgress(
   t: TestContext,
-  given: Partial<Omit<EgressOptions, 'allowlist' | 'providerAllowlist'>> & {
+  given: Partial<Omit<EgressOptions, 'allowlist' | 'providerAllowlist' | 'privateAllow'>> & {
     allow?: string
     allowProviders?: string
+    allowPrivate?: string
   } = {},
 ): Egress {
-  const { allow = '', allowProviders = '', ...more } = given
+  const { allow = '', allowProviders = '', allowPrivate = '', ...more } = given
   const allowlist = parseAllowList(allow)
   const providerAllowlist = parseAllowList(allowProviders)
-  assert.ok(allowlist.ok && providerAllowlist.ok)
+  const privateAllow = parsePrivateAllow(allowPrivate)
+  assert.ok(allowlist.ok && providerAllowlist.ok && privateAllow.ok)
   const egress = createEgress({
     allowlist: allowlist.rules,
     providerAllowlist: providerAllowlist.rules,
+    privateAllow: privateAllow.allow,
     devInsecure: true,
     proxies: { all: null, byProvider: {} },
     ...more,
