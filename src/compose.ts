@@ -85,7 +85,10 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     pausesMs: settings.callbackPausesMs,
     onBug: (run_id, error) => journal({ event: 'bug', run_id, stack: stackOf(error) }),
   })
-  const lateResults = createLateResults({ now: Date.now })
+  const lateResults = createLateResults({
+    now: Date.now,
+    onRecord: (run_id, call_id, outcome) => journal({ event: 'late_result', run_id, call_id, outcome }),
+  })
   const gate = createKeyGate({ startLimit: settings.keyConcurrency })
   const model = createModel({
     egress,

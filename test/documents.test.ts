@@ -154,12 +154,21 @@ test('SPEC §8.3 lists exactly the limits', () => {
 })
 
 test('SPEC §8.5 publishes exactly the thresholds of loop protection', () => {
-  const documented = rows(section('8.5')).map(([rule, threshold]) => `${rule} ${threshold}`)
+  const documented = rows(section('8.5')).filter(([, threshold = '']) => /^\d/.test(threshold))
   sameList(
-    documented,
+    documented.map(([rule, threshold]) => `${rule} ${threshold}`),
     [...Object.entries(guardDefaults), ['calls_per_step', CALLS_PER_STEP]].map(
       ([rule, threshold]) => `${rule} ${threshold}`,
     ),
+  )
+})
+
+test('SPEC §8.5 lists exactly the reasons for which a call is not sent', () => {
+  const documented = rows(section('8.5')).filter(([, status = '']) => !/^\d/.test(status))
+  const type = /export type UnsentReason =([\s\S]*?)>/.exec(source.get('engine/notes.ts') ?? '')?.[1] ?? ''
+  sameList(
+    documented.map(([reason = '']) => reason),
+    [...[...type.matchAll(/'(\w+)'/g)].map(([, word = '']) => word), 'same_read'],
   )
 })
 

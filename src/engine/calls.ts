@@ -49,9 +49,11 @@ export function openBatch(
     decided.push({
       callId: callIds[index] as CallId,
       tool: storedName(call.tool),
+      // By the name as the model wrote it: the stored one may be that of another tool.
+      effect: toolNamed(record, call.tool)?.effect ?? null,
       args,
       argsHash: hash,
-      decision: affordable ? decision : { kind: 'over_limit', error: callErrors.limit },
+      decision: affordable ? decision : { kind: 'over_limit', reason: 'limit', error: callErrors.limit },
       attempts: 0,
       outcome: null,
     })
@@ -70,31 +72,53 @@ function decide(
   seen: Map<string, number>,
   check: CheckArgs,
 ): Decision {
-  if (index >= CALLS_PER_STEP) return { kind: 'refused', error: callErrors.too_many }
+  if (index >= CALLS_PER_STEP) return refusedFor('too_many')
   const tool = toolNamed(record, call.tool)
   if (tool === undefined) {
     const declared = record.request.tools.map(({ name }) => name)
-    return { kind: 'invalid', error: callErrors.unknown_tool(call.tool, declared) }
+    return { kind: 'invalid', reason: 'unknown_tool', error: callErrors.unknown_tool(call.tool, declared) }
   }
-  if (record.closedTools.includes(tool.name)) return { kind: 'refused', error: callErrors.closed_tool }
-  if (call.args === null) return { kind: 'invalid', error: malformed(call) }
+  if (record.closedTools.includes(tool.name)) return refusedFor('closed_tool')
+  if (call.args === null) return malformed(call)
   const faults = check(tool, call.args)
-  if (faults.length > 0) return { kind: 'invalid', error: callErrors.mismatch(faults) }
+  if (faults.length > 0) return { kind: 'invalid', reason: 'mismatch', error: callErrors.mismatch(faults) }
   const key = identity(tool.name, hash)
   const refused = refusal(record.guard, record.request.limits.loop_guard, key, tool.repeatable)
-  if (refused !== null) return { kind: 'refused', error: callErrors[refused] }
+  if (refused !== null) return refusedFor(refused)
   const first = seen.get(key)
   if (first === undefined) {
     seen.set(key, index)
     return { kind: 'send' }
   }
-  if (tool.effect === 'write') return { kind: 'refused', error: callErrors.same_write }
+  if (tool.effect === 'write') return refusedFor('same_write')
   return tool.repeatable ? { kind: 'send' } : { kind: 'same_as', index: first }
 }
 
-function malformed(call: ModelCall): string {
-  if (call.fault === 'too_large') return callErrors.too_large
-  return call.fault === 'not_object' ? callErrors.not_object(call.argsText) : callErrors.not_json(call.argsText)
+function refusedFor(reason: 'too_many' | 'closed_tool' | 'same_result' | 'same_call' | 'same_write'): Decision {
+  return { kind: 'refused', reason, error: callErrors[reason] }
+}
+
+function malformed(call: ModelCall): Decision {
+  if (call.fault === 'too_large') return { kind: 'invalid', reason: 'too_large', error: callErrors.too_large }
+  const reason = call.fault === 'not_object' ? 'not_object' : 'not_json'
+  return { kind: 'invalid', reason, error: callErrors[reason](call.argsText) }
+}
+
+/** Tells the journal of every call of a step that is not sent, and why. */
+export function journalUnsent(record: RunRecord, batch: Batch, ports: Pick<EnginePorts, 'journal'>): void {
+  for (const { callId, decision, tool } of batch.calls) {
+    if (decision.kind === 'send') continue
+    ports.journal({
+      event: 'call_not_sent',
+      run_id: record.runId,
+      step: batch.step,
+      call_id: callId,
+      tool,
+      ...(decision.kind === 'same_as'
+        ? { status: 'duplicate', reason: 'same_read', of: batch.calls[decision.index]?.callId ?? null }
+        : { status: decision.kind === 'over_limit' ? 'not_sent' : decision.kind, reason: decision.reason }),
+    })
+  }
 }
 
 /** Sends what is to be sent and waits for all of it. Once the signal has aborted nothing more is sent. */
@@ -213,7 +237,7 @@ export function settle(record: RunRecord, batch: Batch): Settled[] {
       record: {
         call_id: call.callId,
         tool: call.tool,
-        effect: tool?.effect ?? null,
+        effect: call.effect,
         step: batch.step,
         status: statusOf(call.decision, outcome),
         attempts: outcome?.attempts ?? 0,

@@ -6,7 +6,7 @@
  */
 import type { StopReason } from '../contract/message.ts'
 import type { LimitReached } from '../contract/result.ts'
-import { openBatch, runBatch, settle } from './calls.ts'
+import { journalUnsent, openBatch, runBatch, settle } from './calls.ts'
 import {
   answered,
   awaitingTool,
@@ -138,6 +138,7 @@ async function takeAnswer(
       const callIds = verdict.calls.map(() => ports.newCallId())
       keepSaid(record, prompt, { ...said, parts: verdict.parts, stop: 'tool_calls', callIds }, ports.now())
       record.batch = openBatch(record, verdict.calls, callIds, ports)
+      journalUnsent(record, record.batch, ports)
       await ports.commit('answer')
       await callTools(record, prompt, ports, signal)
       if (signal.aborted) return stopped(record, ports, reasonOf(signal), '')

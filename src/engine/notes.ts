@@ -45,3 +45,19 @@ export const callErrors = {
   timeout: 'The tool gave no answer in time: whether the call was carried out is unknown.',
   reset: 'The connection to the tool broke before its answer came: whether the call was carried out is unknown.',
 } as const
+
+/** Why a call is not sent. SPEC §12.3. */
+export type UnsentReason = Extract<
+  keyof typeof callErrors,
+  | 'unknown_tool'
+  | 'not_json'
+  | 'not_object'
+  | 'too_large'
+  | 'mismatch'
+  | 'same_result'
+  | 'same_call'
+  | 'too_many'
+  | 'closed_tool'
+  | 'same_write'
+  | 'limit'
+>

@@ -7,8 +7,9 @@ import type { CallId, RunId } from '../contract/ids.ts'
 import type { Json, JsonObject } from '../contract/json.ts'
 import type { NewMessage, StopReason } from '../contract/message.ts'
 import type { PendingCall, ToolCallRecord, Warning } from '../contract/result.ts'
-import type { RunRequest } from '../contract/run-request.ts'
+import type { RunRequest, Tool } from '../contract/run-request.ts'
 import type { Attempt } from '../contract/usage.ts'
+import type { UnsentReason } from './notes.ts'
 import type { FinalReason } from './plan.ts'
 import type { CallOutcome } from './ports.ts'
 import { OPEN_GUARD, type GuardState } from './repeat-guard.ts'
@@ -75,6 +76,8 @@ export interface BatchCall {
   readonly callId: CallId
   /** As stored: legal for every provider. */
   readonly tool: string
+  /** Of the tool that the model named; null: there is none of that name. */
+  readonly effect: Tool['effect'] | null
   readonly args: JsonObject
   readonly argsHash: string
   readonly decision: Decision
@@ -84,12 +87,12 @@ export interface BatchCall {
   outcome: CallOutcome | null
 }
 
-/** What is done with a call. `error` is what the model is told. */
+/** What is done with a call. `error` is what the model is told, `reason` the word for it in the journal. */
 export type Decision =
   | { readonly kind: 'send' }
   /** The same read as call `index` of this step: it gets that call's result. */
   | { readonly kind: 'same_as'; readonly index: number }
-  | { readonly kind: 'invalid' | 'refused' | 'over_limit'; readonly error: string }
+  | { readonly kind: 'invalid' | 'refused' | 'over_limit'; readonly reason: UnsentReason; readonly error: string }
 
 /** A run before its first step. `now` in milliseconds since the epoch. */
 export function openRecord(runId: RunId, request: RunRequest, warnings: readonly Warning[], now: number): RunRecord {

@@ -64,6 +64,7 @@ export function tapOf(record: RunRecord, ports: EnginePorts): Shown {
   const step = record.steps
   let offset = 0
   let reasoned = false
+  let asked = record.target
   return {
     text(text) {
       ports.emit({ event: 'delta', data: { step, offset, text } })
@@ -96,6 +97,8 @@ export function tapOf(record: RunRecord, ports: EnginePorts): Shown {
         provider: model?.provider ?? null,
         model: model?.model ?? null,
       })
+      if (target !== asked) ports.journal({ event: 'fallback', run_id: record.runId, step, from: asked, to: target })
+      asked = target
       record.attempting = { attempt, target }
       await ports.commit('attempt')
     },

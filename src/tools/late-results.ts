@@ -37,6 +37,8 @@ export interface LateResultsOptions {
   readonly rememberMs?: number
   /** How many ended calls are remembered. Default 10,000. */
   readonly remember?: number
+  /** Told of each result that was handed in. Default: nobody. */
+  readonly onRecord?: (runId: string, callId: string, outcome: Recorded) => void
 }
 
 interface OpenCall {
@@ -49,7 +51,8 @@ interface EndedCall {
   readonly at: number
 }
 
-export function createLateResults({ now, rememberMs = 600_000, remember = 10_000 }: LateResultsOptions): LateResults {
+export function createLateResults(options: LateResultsOptions): LateResults {
+  const { now, rememberMs = 600_000, remember = 10_000, onRecord = () => {} } = options
   const open = new Map<string, OpenCall>()
   /** Oldest first: a Map keeps the order in which its keys came. */
   const ended = new Map<string, EndedCall>()
@@ -70,6 +73,16 @@ export function createLateResults({ now, rememberMs = 600_000, remember = 10_000
     }
   }
 
+  function take(key: string, answer: LateAnswer): Recorded {
+    const call = open.get(key) ?? ended.get(key)
+    if (call === undefined) return 'unknown'
+    if (call.recorded) return 'already_recorded'
+    if (!('onAnswer' in call)) return 'closed'
+    call.recorded = true
+    call.onAnswer(answer)
+    return 'recorded'
+  }
+
   return {
     open(runId, callId, onAnswer) {
       const key = `${runId}/${callId}`
@@ -80,14 +93,9 @@ export function createLateResults({ now, rememberMs = 600_000, remember = 10_000
 
     record(runId, callId, answer) {
       forget()
-      const key = `${runId}/${callId}`
-      const call = open.get(key) ?? ended.get(key)
-      if (call === undefined) return 'unknown'
-      if (call.recorded) return 'already_recorded'
-      if (!('onAnswer' in call)) return 'closed'
-      call.recorded = true
-      call.onAnswer(answer)
-      return 'recorded'
+      const outcome = take(`${runId}/${callId}`, answer)
+      onRecord(runId, callId, outcome)
+      return outcome
     },
   }
 }

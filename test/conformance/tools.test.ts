@@ -559,6 +559,14 @@ test('§5.7 410: a result that comes when the call is over, and one for a call o
   const { result_url, call_id } = calls[0]?.body ?? { result_url: '', call_id: '' }
   const foreign = result_url.replace(call_id, 'call_01M8NVS0EE4P20FERRRJ85C9PT')
   errorOf(await send({ method: 'POST', url: foreign, headers, body: JSON.stringify(ok(1)) }), 403, 'forbidden')
+  const client = await engine.client()
+  const { entries } = (await client.send(`/logs?run_id=${result.run_id}&event=late_result`)).json<{
+    entries: { call_id: string; outcome: string }[]
+  }>()
+  assert.deepEqual(
+    entries.map(({ call_id: id, outcome }) => [id, outcome]),
+    calls.map(({ body }) => [body.call_id, 'closed']),
+  )
 })
 
 test('§4.3 every call has an id of the engine’s own, and the provider is answered with the one that it gave', async (t) => {

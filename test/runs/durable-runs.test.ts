@@ -123,7 +123,14 @@ test('calls decided are written before the first is sent, and each answer stands
   const directory = folder(t)
   const first = await live(t, directory)
   const { runId, lease, record } = await first.begin({ tools: [tool('a'), tool('b')] })
-  const call = { args: {}, argsHash: 'h', decision: { kind: 'send' as const }, attempts: 0, outcome: null }
+  const call = {
+    args: {},
+    argsHash: 'h',
+    effect: 'read' as const,
+    decision: { kind: 'send' as const },
+    attempts: 0,
+    outcome: null,
+  }
   const [one, two] = [
     { ...call, tool: 'a', callId: callId('a') },
     { ...call, tool: 'b', callId: callId('b') },

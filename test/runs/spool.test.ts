@@ -151,7 +151,15 @@ const moves: readonly ((record: RunRecord) => void)[] = [
       seq: record.messages.length,
     }),
   (record) => {
-    const call = { tool: 't', args: {}, argsHash: 'h', decision: { kind: 'send' as const }, attempts: 0, outcome: null }
+    const call = {
+      tool: 't',
+      args: {},
+      argsHash: 'h',
+      effect: 'read' as const,
+      decision: { kind: 'send' as const },
+      attempts: 0,
+      outcome: null,
+    }
     record.batch = {
       step: record.steps,
       calls: [

@@ -7,8 +7,10 @@ const answer: LateAnswer = { status: 'ok', result: 1 }
 function setting(options: { rememberMs?: number; remember?: number } = {}) {
   const clock = { now: 0 }
   const taken: LateAnswer[] = []
-  const late = createLateResults({ now: () => clock.now, ...options })
-  return { clock, taken, late, open: (callId: string) => late.open('run', callId, (given) => taken.push(given)) }
+  const told: string[] = []
+  const onRecord = (_run: string, call: string, outcome: string) => void told.push(`${call} ${outcome}`)
+  const late = createLateResults({ now: () => clock.now, onRecord, ...options })
+  return { clock, taken, late, told, open: (callId: string) => late.open('run', callId, (given) => taken.push(given)) }
 }
 
 test('the first result of an open call is taken, repeats change nothing', () => {
@@ -19,6 +21,18 @@ test('the first result of an open call is taken, repeats change nothing', () => 
   close()
   assert.equal(late.record('run', 'a', answer), 'already_recorded')
   assert.deepEqual(taken, [answer])
+})
+
+test('whatever was handed in is told, taken or ignored', () => {
+  const { late, open, told } = setting()
+  const close = open('a')
+  late.record('run', 'a', answer)
+  late.record('run', 'a', answer)
+  close()
+  open('b')()
+  late.record('run', 'b', answer)
+  late.record('run', 'c', answer)
+  assert.deepEqual(told, ['a recorded', 'a already_recorded', 'b closed', 'c unknown'])
 })
 
 test('TH-06: a result after the end of the call is too late', () => {
