@@ -44,10 +44,13 @@ export interface Engine {
    * `http://127.0.0.1:8080`. Rejects with a `StartFault` where STATE_DIR cannot be used.
    */
   listen(): Promise<string>
-  /** Drains: runs get `graceMs` (default SHUTDOWN_GRACE_MS), callbacks are flushed, sockets closed. */
+  /**
+   * Drains: runs get `graceMs` (default SHUTDOWN_GRACE_MS), callbacks are flushed, sockets closed. Called again while it
+   * drains, it only cuts the grace short.
+   */
   close(options?: { readonly graceMs?: number }): Promise<void>
-  /** The text without the secrets that the engine knows, for what is logged beside it. */
-  readonly redact: (text: string) => string
+  /** Journals what nobody caught, cleared of secrets like everything there. */
+  noteCrash(error: unknown, kind: string): void
 }
 
 /** Why an engine cannot start, in a sentence for its operator. */
@@ -168,9 +171,17 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     },
   })
 
-  const close: Engine['close'] = async ({ graceMs = settings.shutdownGraceMs } = {}) => {
+  const hurry = new AbortController()
+  let closing: Promise<void> | null = null
+  const close: Engine['close'] = ({ graceMs = settings.shutdownGraceMs } = {}) => {
+    if (graceMs === 0) hurry.abort()
+    closing ??= closeAll(AbortSignal.any([AbortSignal.timeout(graceMs), hurry.signal]))
+    return closing
+  }
+
+  async function closeAll(grace: AbortSignal): Promise<void> {
     draining = true
-    await runs.queue.drain(AbortSignal.timeout(graceMs))
+    await runs.queue.drain(grace)
     shutdown.abort()
     await runs.queue.drain(AbortSignal.timeout(FLUSH_MS))
     await outbox.flush(AbortSignal.timeout(FLUSH_MS))
@@ -191,7 +202,11 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     return address
   }
 
-  return { listen, close, redact: (text) => redactor.text(text) }
+  return {
+    listen,
+    close,
+    noteCrash: (error, kind) => journal({ event: 'crashed', run_id: null, kind, stack: stackOf(error) }),
+  }
 }
 
 /** In memory; where STATE_DIR is set, on disk beside it. */

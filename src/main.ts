@@ -4,7 +4,8 @@
  * recorded run again instead, and needs no settings.
  *
  * SIGTERM and SIGINT drain: nothing new starts, runs get SHUTDOWN_GRACE_MS, callbacks are flushed. A second signal exits at
- * once.
+ * once. What nobody caught ends the process too, without grace and with exit code 1: its state is unknown, so what is running
+ * is ended truthfully as far as that still works, and what is under STATE_DIR is the next start's. SPEC §12.2.
  */
 import { pino } from 'pino'
 import { replayCommand } from './cassette/replay-command.ts'
@@ -27,27 +28,38 @@ const logger = pino({ level: settings.logLevel, base: null }, pino.destination({
 denyGlobalFetch()
 const engine = createEngine(settings, logger)
 
+/** An end after a fault may not take longer: whatever is in its way then is part of what is broken. */
+const LAST_RESORT_MS = 15_000
+
 let stopping = false
+let exitCode = 0
+
+async function end(how: { readonly graceMs?: number }): Promise<void> {
+  // A close that fails leaves nothing to be done.
+  await engine.close(how).catch(() => (exitCode = 1))
+  logger.info('stopped')
+  process.exit(exitCode)
+}
+
 function stop(signal: NodeJS.Signals): void {
   if (stopping) process.exit(1)
   stopping = true
   logger.info({ signal }, 'draining')
-  void engine.close().then(() => {
-    logger.info('stopped')
-    process.exit(0)
-  })
+  void end({})
 }
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
 
-for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
-  process.on(event, (error: unknown) => {
-    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    logger.fatal({ stack: engine.redact(stack) }, event)
-    // The state of the process is unknown: end what is running truthfully, then go.
-    void engine.close({ graceMs: 0 }).finally(() => process.exit(1))
-  })
+function crash(error: unknown, kind: string): void {
+  engine.noteCrash(error, kind)
+  if (exitCode !== 0) return
+  exitCode = 1
+  stopping = true
+  setTimeout(() => process.exit(1), LAST_RESORT_MS)
+  void end({ graceMs: 0 })
 }
+process.on('uncaughtException', crash)
+process.on('unhandledRejection', (reason) => crash(reason, 'unhandledRejection'))
 
 try {
   logger.info({ address: await engine.listen() }, 'listening')

@@ -25,6 +25,7 @@ export interface Notice {
 
 const ALWAYS = new Set([
   'bug',
+  'crashed',
   'undelivered',
   'dropped_undelivered',
   'write_not_deferred',

@@ -8,6 +8,7 @@ import type { JournalEntry } from '../engine/ports.ts'
 /** Somebody must look: a bug, a result that nobody will get, a journal that is not kept. */
 const ERRORS = new Set([
   'bug',
+  'crashed',
   'undelivered',
   'dropped_undelivered',
   'log_dir_failed',

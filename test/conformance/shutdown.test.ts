@@ -4,7 +4,7 @@ import net from 'node:net'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import type { RunResult } from '../../src/contract/result.ts'
-import type { Exit } from '../fakes/engine-process.ts'
+import { AS_PID_1, pid1Problem, type Exit } from '../fakes/engine-process.ts'
 import { asksFor, refuses, silent, startProvider } from '../fakes/provider-server.ts'
 import { payloadOf, startReceiver } from '../fakes/callback-receiver.ts'
 import { hangs, startTools } from '../fakes/tool-server.ts'
@@ -166,4 +166,24 @@ test('§12.2 a callback that waits for its next try is given one more, and then 
   assertQuiet(engine)
   // Nothing more can happen once both have had their one more try.
   assert.ok(took < 4000, `it took ${Math.round(took)} ms`)
+})
+
+test('§12.2 as process 1 of a container it obeys SIGTERM and SIGINT, and a second signal at once', async (t) => {
+  const problem = pid1Problem()
+  if (problem !== null) return t.skip(problem)
+  // The kernel drops signals that process 1 has no handler for, so a handler that was forgotten would hang here.
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    const engine = await ownEngine(t, { [AS_PID_1]: '1', SHUTDOWN_GRACE_MS: '0' })
+    engine.signal(name)
+    assert.deepEqual(await within(engine.exited, () => `process 1 does not end on ${name}`), PEACE)
+    assertQuiet(engine)
+  }
+  const engine = await ownEngine(t, { [AS_PID_1]: '1', SHUTDOWN_GRACE_MS: '60000' })
+  const provider = await startProvider(t, [silent])
+  await new EngineClient(engine).start(runBody({ llm: provider.llm() }))
+  await provider.nth(1)
+  engine.signal('SIGTERM')
+  await engine.line(({ msg }) => msg === 'draining')
+  engine.signal('SIGTERM')
+  assert.equal((await within(engine.exited, () => 'process 1 does not end at the second signal')).code, 1)
 })

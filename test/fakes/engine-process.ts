@@ -2,8 +2,9 @@
  * The real process: `src/main.ts` in a Node of its own, with exactly the environment that a test gives. What it writes is kept
  * line by line. Everything else about it is learnt over HTTP.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -62,8 +63,25 @@ interface Spawned {
   readonly kill: (name: NodeJS.Signals) => void
 }
 
-function spawnMain(environment: Environment): Spawned {
-  const child = spawn(process.execPath, [MAIN], {
+/** Set among the variables of an engine: it is process 1 of a PID namespace of its own, as in a container. */
+export const AS_PID_1 = 'TEST_AS_PID_1'
+const UNSHARE = ['--map-root-user', '--pid', '--fork', '--kill-child']
+
+/** Null: this machine can. Else why not. */
+export function pid1Problem(): string | null {
+  const tried = spawnSync('unshare', [...UNSHARE, 'true'])
+  return tried.status === 0 ? null : 'a PID namespace of its own cannot be had here (unshare)'
+}
+
+/** What the signals of a test must reach: of a wrapped engine that is the wrapper's only child. */
+function pidOf(child: ChildProcess, wrapped: boolean): number {
+  const pid = child.pid ?? 0
+  return wrapped ? Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')) : pid
+}
+
+function spawnMain({ [AS_PID_1]: wrap, ...environment }: Environment): Spawned {
+  const [command, ...before] = wrap === undefined ? [process.execPath] : ['unshare', ...UNSHARE, process.execPath]
+  const child = spawn(command ?? '', [...before, MAIN], {
     env: { ...COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -88,7 +106,10 @@ function spawnMain(environment: Environment): Spawned {
     changed.emit()
     return { code, signal }
   })
-  return { lines, written, changed, exited, kill: (name) => child.kill(name) }
+  const kill = (name: NodeJS.Signals) => {
+    if (child.exitCode === null && child.signalCode === null) process.kill(pidOf(child, wrap !== undefined), name)
+  }
+  return { lines, written, changed, exited, kill }
 }
 
 /** Every line must be JSON; one that is not is kept as what it is, of the highest level. */
