@@ -23,6 +23,7 @@ import { envelope, headersOf } from '../src/delivery/envelope.ts'
 import { checkHistory } from '../src/engine/history-rules.ts'
 import { localTime } from '../src/engine/message-dates.ts'
 import { CALLS_PER_STEP } from '../src/engine/repeat-guard.ts'
+import { kindOf } from '../src/journal/error-digest.ts'
 import { createLogJournal } from '../src/journal/log-journal.ts'
 import type { Dialect } from '../src/providers/dialect.ts'
 import { profileFor } from '../src/providers/profile.ts'
@@ -269,6 +270,16 @@ test('SPEC §12.3 tells the level of every event', () => {
     write({ event, run_id: 'run_1' })
     assert.equal(level, logged, event)
   }
+})
+
+test('SPEC §12.5 names every event that errors are told of', () => {
+  const told = firstCells(section('12.3')).filter((event) => kindOf({ event, run_id: null }) !== null)
+  const [, first = ''] = section('12.5').split('\n\n')
+  const named = [...first.matchAll(/`([a-z_]+)`/g)].map(([, name = '']) => name)
+  sameList(
+    named.filter((name) => !['failed', 'provider_auth', 'provider_quota'].includes(name)),
+    told,
+  )
 })
 
 /**
