@@ -1,4 +1,4 @@
-/** GigaChat's v1 API with `functions`: what its folder holds, as one `Dialect`. */
+/** GigaChat's own API with `functions`, asked as v1: what its folder holds, as one `Dialect`. */
 import type { Dialect } from '../dialect.ts'
 import { gigachatFault } from './errors.ts'
 import { gigachatRequest } from './request.ts'

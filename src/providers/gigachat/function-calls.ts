@@ -1,6 +1,7 @@
 /**
- * The call of one answer, put together from what the deltas hold. GigaChat sends one call an answer, whole, its arguments as an
- * object; a text in pieces, a whole call that is sent again and a second call are read all the same. Linear and bounded.
+ * The calls of one answer, put together from what the deltas hold. GigaChat sends one call an answer, whole, its arguments as an
+ * object; a text in pieces, a whole call that is sent again and more calls are read all the same. v2 may number its calls: an
+ * id only tells one call from another here, and never goes back. Linear and bounded.
  */
 import { MAX_ARGUMENTS_LENGTH, MAX_CALLS, readArguments } from '../arguments.ts'
 import type { ModelCall } from '../../engine/ports.ts'
@@ -8,6 +9,7 @@ import { text, type WireObject } from '../wire-value.ts'
 import { toolNamed } from './function-name.ts'
 
 interface OpenCall {
+  readonly id: string
   name: string
   /** Arguments that came as an object, as JSON; null where they came as text or not yet. */
   object: string | null
@@ -34,9 +36,11 @@ export class FunctionCalls {
     const isWhole = typeof value === 'object' && value !== null
     const args = isWhole ? JSON.stringify(value) : text(value)
     if (name === '' && args === '') return 0
+    const id = text(wire['id'])
     const last = this.#calls.at(-1) ?? null
-    if (last !== null && isOf(last, name) && isWhole && last.object === args) return 0
-    const call = last !== null && isOf(last, name) && !(isWhole && last.length > 0) ? last : this.#open(name, last)
+    if (isWhole && this.#calls.some((call) => isOf(call, id, name) && call.object === args)) return 0
+    const continues = last !== null && isOf(last, id, name) && !(isWhole && last.length > 0)
+    const call = continues ? last : this.#open(id, name, last)
     if (call === null) return args.length
     call.name ||= name
     if (isWhole) call.object = args
@@ -46,9 +50,9 @@ export class FunctionCalls {
   }
 
   /** null: over the cap. */
-  #open(name: string, before: OpenCall | null): OpenCall | null {
+  #open(id: string, name: string, before: OpenCall | null): OpenCall | null {
     if (this.#calls.length >= MAX_CALLS) return null
-    const call: OpenCall = { name: name || (before?.name ?? ''), object: null, pieces: [], length: 0 }
+    const call: OpenCall = { id, name: name || (before?.name ?? ''), object: null, pieces: [], length: 0 }
     this.#calls.push(call)
     return call
   }
@@ -65,11 +69,12 @@ export class FunctionCalls {
 }
 
 /** A name that comes again, late or not at all says nothing of another call. */
-function isOf(call: OpenCall, name: string): boolean {
+function isOf(call: OpenCall, id: string, name: string): boolean {
+  if (id !== '' && call.id !== '') return id === call.id
   return name === '' || call.name === '' || name === call.name
 }
 
-/** There are no ids on this wire, so that nothing has to go back with a call. */
+/** Nothing has to go back with a call. */
 function readCall(call: OpenCall, ending: 'whole' | 'may' | 'open'): ModelCall {
   const base = { type: 'tool_call', tool: toolNamed(call.name), provider_data: null } as const
   if (call.length > MAX_ARGUMENTS_LENGTH) return { ...base, args: null, argsText: '', fault: 'too_large' }

@@ -6,16 +6,24 @@
 import type { JsonObject } from '../../contract/json.ts'
 import type { UsageReading } from '../dialect.ts'
 import { tokenCount, tokensOf } from '../token-count.ts'
+import { isObject } from '../wire-value.ts'
 
-/** null where nothing is known: no usage, or no prompt count. Reasoning is never told apart. */
+/**
+ * null where nothing is known: no usage, or no prompt count. Reasoning is never told apart. v2 has other names for the same:
+ * its `input_tokens` is the prompt without the cache too.
+ */
 export function gigachatUsage(usage: JsonObject | null): UsageReading | null {
-  const input = tokenCount(usage?.['prompt_tokens'])
+  const input = countOf(usage, 'prompt_tokens', 'input_tokens')
   if (usage === null || input === null) return null
-  const output = tokenCount(usage['completion_tokens'])
+  const output = countOf(usage, 'completion_tokens', 'output_tokens')
+  const details = usage['input_tokens_details']
   return {
     tokens: tokensOf({
       input,
-      cacheRead: tokenCount(usage['precached_prompt_tokens']) ?? 0,
+      cacheRead:
+        countOf(usage, 'precached_prompt_tokens') ??
+        (isObject(details) ? tokenCount(details['cached_tokens']) : null) ??
+        0,
       cacheWrite: 0,
       output: output ?? 0,
       reasoning: 0,
@@ -26,5 +34,15 @@ export function gigachatUsage(usage: JsonObject | null): UsageReading | null {
 
 /** True where every count is zero or none: a usage object that nobody filled in. */
 export function isEmptyUsage(usage: JsonObject): boolean {
-  return ['prompt_tokens', 'completion_tokens', 'total_tokens'].every((field) => (tokenCount(usage[field]) ?? 0) === 0)
+  const counts = ['prompt_tokens', 'input_tokens', 'completion_tokens', 'output_tokens', 'total_tokens']
+  return counts.every((field) => (tokenCount(usage[field]) ?? 0) === 0)
+}
+
+/** The first of these fields that holds a count. */
+function countOf(usage: JsonObject | null, ...fields: readonly string[]): number | null {
+  for (const field of fields) {
+    const count = tokenCount(usage?.[field])
+    if (count !== null) return count
+  }
+  return null
 }

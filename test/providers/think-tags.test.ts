@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { ThinkTags } from '../../../src/providers/openai-chat/think-tags.ts'
+import { ThinkTags } from '../../src/providers/think-tags.ts'
 
 function split(mode: 'tagged' | 'open', pieces: readonly string[]): { reasoning: string; text: string } {
   const tags = new ThinkTags(mode)
