@@ -17,6 +17,7 @@ import { createErrorWebhook, type ErrorWebhook, ownHost } from './journal/error-
 import { createJournal, type Journal } from './journal/journal.ts'
 import { createLogJournal } from './journal/log-journal.ts'
 import { createRedactor, type Redactor } from './journal/redact.ts'
+import { createLoadMeter, type LoadMeter } from './load/load-meter.ts'
 import { providerTable } from './providers/built-in.ts'
 import { gigachatHosts } from './providers/gigachat/own-hosts.ts'
 import { createKeyGate } from './providers/key-gate.ts'
@@ -147,6 +148,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     judge: (purpose, url, ownHosts) => egress.judge(purpose, url, ownHosts),
     targetFaults: (targets) => targetFaults(targets, { keys, table, judge: (...call) => egress.judge(...call) }),
   })
+  const load = openLoadMeter(settings, journal)
   let draining = false
   const server = createServer({
     tokens,
@@ -156,6 +158,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     allowedOrigins: settings.allowedOrigins,
     maxBodyBytes: settings.maxBodyBytes,
     maxRuns: settings.maxRuns,
+    overload: () => load.reason(),
     store: runs.store,
     events: runs.events,
     lateResults,
@@ -191,6 +194,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     await errorWebhook?.close(AbortSignal.timeout(LAST_NOTICES_MS))
     await journalBook.close()
     await egress.close()
+    load.close()
   }
 
   async function listen(): Promise<string> {
@@ -287,6 +291,17 @@ function openJournal(
     onEntry: (entry, item) => parts.errorWebhook?.note(entry, item),
     disk: folder === null ? null : { folder, retentionDays, maxBytes },
     now: Date.now,
+  })
+}
+
+function openLoadMeter(settings: Settings, journal: EnginePorts['journal']): LoadMeter {
+  return createLoadMeter({
+    maxMemoryBytes: settings.maxMemoryBytes,
+    maxLagMs: settings.maxEventLoopLagMs,
+    onChange: (reason, { rssBytes: rss_bytes, heapBytes: heap_bytes, lagMs: lag_ms }) => {
+      const measured = { reason, rss_bytes, heap_bytes, lag_ms }
+      journal({ event: reason === null ? 'overload_ended' : 'overload_began', run_id: null, ...measured })
+    },
   })
 }
 

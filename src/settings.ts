@@ -25,6 +25,10 @@ export interface Settings {
   readonly defaultTimezone: string
   readonly maxRuns: number
   readonly maxBodyBytes: number
+  /** MAX_MEMORY_BYTES, resident: beyond it no run is taken. null: a share of what there is. */
+  readonly maxMemoryBytes: number | null
+  /** MAX_EVENT_LOOP_LAG_MS: beyond it no run is taken. */
+  readonly maxEventLoopLagMs: number
   readonly egressAllowlist: readonly AllowRule[]
   readonly providerAllowlist: readonly AllowRule[]
   /** EGRESS_PRIVATE_ALLOW: private networks and hosts that listed hosts may be in. */
@@ -96,6 +100,8 @@ export const settingNames: readonly string[] = [
   'DEFAULT_TIMEZONE',
   'MAX_RUNS',
   'MAX_BODY_BYTES',
+  'MAX_MEMORY_BYTES',
+  'MAX_EVENT_LOOP_LAG_MS',
   'EGRESS_ALLOWLIST',
   'PROVIDER_ALLOWLIST',
   'EGRESS_PRIVATE_ALLOW',
@@ -151,6 +157,8 @@ export function readSettings(environment: Environment): SettingsOutcome {
     defaultTimezone: timezone(reader),
     maxRuns: reader.whole('MAX_RUNS', 500, 1, 1_000_000),
     maxBodyBytes: reader.whole('MAX_BODY_BYTES', 33_554_432, 1024, 536_870_912),
+    maxMemoryBytes: reader.optionalWhole('MAX_MEMORY_BYTES', 67_108_864, 17_592_186_044_416),
+    maxEventLoopLagMs: reader.whole('MAX_EVENT_LOOP_LAG_MS', 1000, 20, 60_000),
     egressAllowlist: reader.allowlist('EGRESS_ALLOWLIST'),
     providerAllowlist: reader.allowlist('PROVIDER_ALLOWLIST'),
     privateAllow: reader.privateAllow('EGRESS_PRIVATE_ALLOW'),

@@ -61,6 +61,8 @@ export const importTable: Readonly<Record<string, ImportRule>> = {
     node: ['crypto', 'http', 'net'],
     packages: ['fastify', 'typebox'],
   },
+  // Apart from everything: nobody else measures the process.
+  load: { folders: [], node: ['os', 'perf_hooks', 'v8'], packages: [] },
   // Apart from settings.ts: how a variable is read, and not which there are.
   settings: { folders: ['egress'], node: ['fs'], packages: [] },
 }

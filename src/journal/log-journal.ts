@@ -16,9 +16,18 @@ const ERRORS = new Set([
   'state_unreadable',
 ])
 /** Somebody may want to look. */
-const WARNINGS = new Set(['failed', 'write_not_deferred', 'repeat', 'recording_failed'])
+const WARNINGS = new Set(['overload_began', 'failed', 'write_not_deferred', 'repeat', 'recording_failed'])
 /** The milestones of a run; everything else is detail. */
-const MILESTONES = new Set(['accepted', 'ended', 'delivered', 'acked', 'cancelled', 'callback_attempt', 'log_dir_back'])
+const MILESTONES = new Set([
+  'accepted',
+  'ended',
+  'delivered',
+  'acked',
+  'cancelled',
+  'callback_attempt',
+  'log_dir_back',
+  'overload_ended',
+])
 
 export function createLogJournal(logger: Logger): (entry: JournalEntry) => void {
   return (entry) => {

@@ -13,11 +13,12 @@ import { lateResult } from './late-result.ts'
 import { logs } from './logs.ts'
 import { createOpenAnswers } from './open-answers.ts'
 import { openApiText } from './openapi.ts'
+import { overloadFacts } from './overload-answer.ts'
 import { health, ready } from './probes.ts'
 import { methodsOf, type Route, type RouteName, routes, routesAt } from './routes.ts'
 import { ackRun, cancelRun, getRun } from './run-answers.ts'
 import { answerBadBytes, answerThrown } from './server-faults.ts'
-import type { ServerOptions } from './server-options.ts'
+import type { ServerOptions, ServerTimeouts } from './server-options.ts'
 import { DRAINING, startRun } from './start-run.ts'
 import { parameter } from './request-values.ts'
 import { streamRun } from './stream-answer.ts'
@@ -45,9 +46,7 @@ export interface EngineServer {
  * Load balancers keep idle connections for 60 s and more; whoever closes first must be they. Reading a request is limited,
  * answering one is not: a stream and a waited run may take as long as they take.
  */
-const KEEP_ALIVE_MS = 75_000
-const HEADERS_MS = 80_000
-const REQUEST_MS = 300_000
+const TIMEOUTS: ServerTimeouts = { keepAliveMs: 75_000, headersMs: 80_000, requestMs: 300_000, checkMs: 10_000 }
 
 /** Of bodies that nobody reads. */
 const MAX_IGNORED_BYTES = 65_536
@@ -56,12 +55,13 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<Fastify
 
 export function createServer(options: ServerOptions): EngineServer {
   const openAnswers = createOpenAnswers()
+  const { keepAliveMs, headersMs, requestMs, checkMs } = options.timeouts ?? TIMEOUTS
   const app = Fastify({
     logger: false,
     bodyLimit: options.maxBodyBytes,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    requestTimeout: REQUEST_MS,
-    http: { headersTimeout: HEADERS_MS },
+    keepAliveTimeout: keepAliveMs,
+    requestTimeout: requestMs,
+    http: { headersTimeout: headersMs, connectionsCheckingInterval: checkMs },
     routerOptions: { maxParamLength: 500 },
     return503OnClosing: false,
     clientErrorHandler: answerBadBytes,
@@ -128,8 +128,11 @@ function callerCheck(options: ServerOptions) {
     request.grant = verdict.grant
     // fastify turns a content type that is none down; here nobody asks for one.
     if (route.body === 'ignored') delete request.raw.headers['content-type']
-    if (route === routes.startRun && options.draining()) return sendError(reply, DRAINING)
-    return undefined
+    if (route !== routes.startRun) return undefined
+    if (options.draining()) return sendError(reply, DRAINING)
+    // Before the body is read: it is part of what there is too much of.
+    const overload = await overloadFacts(options)
+    return overload === null ? undefined : sendError(reply, overload)
   }
 }
 

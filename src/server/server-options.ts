@@ -18,6 +18,8 @@ export interface ServerOptions {
   readonly maxBodyBytes: number
   /** MAX_RUNS: with so many going, `/ready` says no. The store refuses by itself. */
   readonly maxRuns: number
+  /** Why the process can take no more runs than it has; null: it can. */
+  readonly overload: () => 'memory' | 'event_loop' | null
   readonly store: RunStore
   readonly events: EventLog
   readonly lateResults: LateResults
@@ -36,6 +38,20 @@ export interface ServerOptions {
   readonly log: ServerLog
   /** A stream's reader that takes nothing for so long is dropped. Default: `STALLED_MS` of `stream-writer.ts`. */
   readonly stalledMs?: number
+  /** Default: those of `create-server.ts`. */
+  readonly timeouts?: ServerTimeouts
+}
+
+/** How long a connection may keep the server waiting. */
+export interface ServerTimeouts {
+  /** Between two requests. */
+  readonly keepAliveMs: number
+  /** Until the headers of a request are whole; also for a connection on which nobody speaks. Longer than `keepAliveMs`. */
+  readonly headersMs: number
+  /** Until its body is whole, from its first byte on. */
+  readonly requestMs: number
+  /** How often it is looked at. */
+  readonly checkMs: number
 }
 
 /** A pino logger fits. Only bugs are told here, with their stack; never a header, a URL or a body. */

@@ -45,6 +45,11 @@ export class SettingReader {
     return standard
   }
 
+  /** null: it is not set. */
+  optionalWhole(name: string, least: number, most: number): number | null {
+    return this.text(name) === null ? null : this.whole(name, least, least, most)
+  }
+
   flag(name: string): boolean {
     const text = this.text(name)
     if (text === null || text === '0') return false

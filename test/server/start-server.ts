@@ -62,6 +62,7 @@ export async function startServer(t: TestContext, options: Partial<ServerOptions
     allowedOrigins: [ORIGIN],
     maxBodyBytes: 1_048_576,
     maxRuns: 2,
+    overload: () => null,
     providers: { providers: [] },
     queued: () => 3,
     store: runs.store,
