@@ -81,10 +81,14 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
   const table = providerTable(settings.gigachatScope)
   const ticket: EnginePorts['ticket'] = ({ run_id, call_id, tool, args_hash, expires_at }) =>
     signTicket(tokens, { runId: run_id, callId: call_id, tool, argsHash: args_hash, expiresAt: instantOf(expires_at) })
-  const runs = openRuns(settings, { ...settings, journal, onAcked: (runId) => outbox.stop(runId) }, { say, ticket })
+  const deliveries: MemoryRunsOptions['outbox'] = {
+    stop: (runId) => outbox.stop(runId),
+    again: (runId, stored) => outbox.again(runId, stored),
+  }
+  const runs = openRuns(settings, { ...settings, journal, outbox: deliveries }, { say, ticket })
   const outbox = createOutbox({
     egress,
-    secret: settings.callbackSecret ?? '',
+    secrets: settings.callbackSecrets,
     store: runs.store,
     pausesMs: settings.callbackPausesMs,
     onBug: (run_id, error) => journal({ event: 'bug', run_id, stack: stackOf(error) }),
@@ -144,7 +148,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
   const judge = createJudge({
     defaultTimezone: settings.defaultTimezone,
     tokens,
-    hasCallbackSecret: settings.callbackSecret !== null,
+    hasCallbackSecret: settings.callbackSecrets !== null,
     judge: (purpose, url, ownHosts) => egress.judge(purpose, url, ownHosts),
     targetFaults: (targets) => targetFaults(targets, { keys, table, judge: (...call) => egress.judge(...call) }),
   })
@@ -203,6 +207,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     const address = await server.app.listen({ host: settings.host, port: settings.port })
     publicUrl ||= `http://127.0.0.1:${new URL(address).port}`
     for (const runId of recovery.undelivered) outbox.add(runId)
+    for (const runId of recovery.again) outbox.again(runId, true)
     return address
   }
 
@@ -221,7 +226,11 @@ function openRuns(
 ): DurableRuns {
   if (stateDir === null) {
     const memory = createMemoryRuns(options)
-    return { ...memory, recover: async () => ({ ok: true, undelivered: [] }), close: async () => memory.close() }
+    return {
+      ...memory,
+      recover: async () => ({ ok: true, undelivered: [], again: [] }),
+      close: async () => memory.close(),
+    }
   }
   const [first = engineTokens[0], ...others] = [...stateKeys, ...engineTokens]
   const sealer = createSealer([first, ...others])
@@ -261,23 +270,23 @@ function runFactsOf(settings: Settings, keys: KeySettings): RunFacts {
 }
 
 /** What must not stand in a recording or in the journal, beside what a request brings. */
-function secretsOf({ apiKeys, callbackSecret, engineTokens, ...settings }: Settings): string[] {
+function secretsOf({ apiKeys, callbackSecrets, engineTokens, ...settings }: Settings): string[] {
   const proxies = [settings.proxyAll, ...Object.values(settings.proxyByProvider)].map((url) => URL.parse(url ?? ''))
   const passwords = proxies.map((url) => decodeURIComponent(url?.password ?? ''))
   // Whoever has the address of a webhook can often post to it.
   const { pathname = '' } = URL.parse(settings.errorWebhookUrl ?? '') ?? {}
-  const own = [...engineTokens, ...settings.stateKeys, callbackSecret ?? '']
+  const own = [...engineTokens, ...settings.stateKeys, ...(callbackSecrets ?? [])]
   return [...own, ...Object.values(apiKeys), ...passwords, pathname].filter(Boolean)
 }
 
 function openErrorWebhook(settings: Settings, egress: Egress, logger: Logger): ErrorWebhook | null {
-  const { errorWebhookUrl: url, callbackSecret: secret } = settings
+  const { errorWebhookUrl: url, callbackSecrets: secrets } = settings
   if (url === null) return null
   const refusal = egress.judge('error_webhook', url, [ownHost(url)])
   if (refusal !== null)
     logger.error(refusal, 'ERROR_WEBHOOK_URL is refused by the egress rules: nobody is told of errors')
   const onFailure = (facts: object) => logger.warn(facts, 'a post to ERROR_WEBHOOK_URL failed')
-  return createErrorWebhook({ url, secret, egress, now: Date.now, onFailure })
+  return createErrorWebhook({ url, secrets, egress, now: Date.now, onFailure })
 }
 
 function openJournal(

@@ -2,6 +2,8 @@
  * The only reader of the environment. Everything is checked at start: one clear line per fault, and no value of a secret in
  * any of them. SPEC §12.1 is the table of these; a test compares the two.
  */
+import { parseSchedule, parseSecrets } from './delivery/callback-settings.ts'
+import type { Secrets } from './delivery/envelope.ts'
 import { type HostTls, pemProblem } from './egress/host-tls.ts'
 import type { AllowRule } from './egress/policy.ts'
 import type { PrivateAllow } from './egress/private-allow.ts'
@@ -14,8 +16,8 @@ import { type Environment, SettingReader } from './settings/setting-reader.ts'
 export interface Settings {
   /** ENGINE_TOKEN: several for rotation; the first signs, any is accepted. */
   readonly engineTokens: readonly [string, ...string[]]
-  /** CALLBACK_SECRET; null: requests with a callback are refused. */
-  readonly callbackSecret: string | null
+  /** CALLBACK_SECRET: each signs. null: requests with a callback are refused. */
+  readonly callbackSecrets: Secrets | null
   /** PUBLIC_URL: how browsers and tools reach this engine; without a slash at its end. null: the loopback address it listens on. */
   readonly publicUrl: string | null
   readonly host: string
@@ -148,7 +150,7 @@ export function readSettings(environment: Environment): SettingsOutcome {
   }
   const settings: Settings = {
     engineTokens: tokens(reader),
-    callbackSecret: callbackSecret(reader),
+    callbackSecrets: callbackSecrets(reader),
     publicUrl: reader.url('PUBLIC_URL'),
     host: reader.text('HOST') ?? '0.0.0.0',
     port,
@@ -248,12 +250,13 @@ function secrets(reader: SettingReader, name: string): readonly string[] {
   return list
 }
 
-/** It travels in a header. */
-function callbackSecret(reader: SettingReader): string | null {
-  const secret = reader.text('CALLBACK_SECRET')
-  if (secret !== null && !/^[\x21-\x7e]+$/.test(secret))
-    reader.fault('CALLBACK_SECRET', 'must be visible ASCII characters only')
-  return secret
+function callbackSecrets(reader: SettingReader): Settings['callbackSecrets'] {
+  const text = reader.text('CALLBACK_SECRET')
+  if (text === null) return null
+  const parsed = parseSecrets(text)
+  if (parsed.ok) return parsed.value
+  reader.fault('CALLBACK_SECRET', parsed.fault)
+  return null
 }
 
 function origins(reader: SettingReader): string[] {
@@ -281,15 +284,9 @@ function timezone(reader: SettingReader): string {
   return name
 }
 
-function pauses(reader: SettingReader): number[] {
-  const list = reader.list('CALLBACK_SCHEDULE')
-  if (list.length === 0) return [5000, 10_000, 20_000, 45_000]
-  const seconds = list.map(Number)
-  if (list.length > 50 || seconds.some((pause) => !(pause >= 0 && pause <= 86_400))) {
-    reader.fault(
-      'CALLBACK_SCHEDULE',
-      'must be the pauses between tries in seconds, at most 50 of them, each from 0 to 86400, such as 5,10,20,45',
-    )
-  }
-  return seconds.map((pause) => pause * 1000)
+function pauses(reader: SettingReader): readonly number[] {
+  const parsed = parseSchedule(reader.list('CALLBACK_SCHEDULE'))
+  if (parsed.ok) return parsed.value
+  reader.fault('CALLBACK_SCHEDULE', parsed.fault)
+  return []
 }

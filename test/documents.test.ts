@@ -499,7 +499,7 @@ test('the callback signature of SPEC Appendix B.3 is made anew', () => {
   const { webhook_id = '', webhook_timestamp = '', body = '', callback_secret = '' } = vector
   const letter = envelope(webhook_id, { url: 'https://shop.example.com/', headers: {} }, '{}')
   assert.equal(Buffer.from(letter.body).toString(), body)
-  const headers = headersOf(letter, callback_secret, Number(webhook_timestamp) * 1000)
+  const headers = headersOf(letter, [callback_secret], Number(webhook_timestamp) * 1000)
   assert.equal(headers['webhook-signature'], vector['webhook_signature'])
   assert.equal(headers['webhook-timestamp'], webhook_timestamp)
 })

@@ -71,7 +71,7 @@ export const importTable: Readonly<Record<string, ImportRule>> = {
 export const rootFiles: Readonly<Record<string, ImportRule | 'everything'>> = {
   'settings.ts': {
     folders: ['contract', 'egress', 'i18n', 'settings'],
-    files: ['providers/gigachat/token-settings.ts'],
+    files: ['delivery/callback-settings.ts', 'delivery/envelope.ts', 'providers/gigachat/token-settings.ts'],
     node: [],
     packages: [],
   },

@@ -64,7 +64,7 @@ export async function play(cassette: Cassette): Promise<Played> {
   }
   const runner = createRunner({
     sourcesFor: () => sources,
-    outbox: { add: () => {}, stop: () => {}, flush: async () => {} },
+    outbox: { add: () => {} },
     // Written from the settings, which had checked it.
     say: sayIn(run.facts.locale as Locale),
     checkOutput: checkValue,

@@ -21,6 +21,7 @@ export const errors = {
   idempotency_conflict: { http: 409, retry: 'never' },
   run_active: { http: 409, retry: 'later' },
   result_pending: { http: 409, retry: 'after_mending' },
+  no_callback: { http: 409, retry: 'never' },
   call_closed: { http: 410, retry: 'never' },
   too_large: { http: 413, retry: 'after_mending' },
   unsupported_media_type: { http: 415, retry: 'after_mending' },

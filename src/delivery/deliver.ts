@@ -5,10 +5,12 @@
  * Any 2xx means stored (SPEC §7.1): the answer's body is not read for meaning. A redirect is a failed try and is not
  * followed, so that no other host sees the secret.
  */
+import type { DeliveryFault } from '../contract/delivery.ts'
 import { instantText } from '../contract/instant.ts'
+import { retryAfterMs } from '../contract/retry-after.ts'
 import type { Egress, EgressAnswer, EgressResponse } from '../egress/egress.ts'
 import type { DeliveryAttempt } from '../runs/ports.ts'
-import { type Envelope, headersOf } from './envelope.ts'
+import { type Envelope, headersOf, type Secrets } from './envelope.ts'
 
 /** For one try, from the first byte out to the last byte of the answer that is read. */
 export const TRY_TIMEOUT_MS = 10_000
@@ -16,23 +18,29 @@ export const TRY_TIMEOUT_MS = 10_000
 /** So much of an answer is read and thrown away, which keeps the connection usable; beyond it the connection is cut. */
 const MAX_ANSWER_BYTES = 65_536
 
+/** RFC 9110: it is not there any more, and that is likely to stay so. */
+const GONE = 410
+
 export interface DeliverParts {
   readonly egress: Egress
-  /** CALLBACK_SECRET. Must be able to stand in a header. */
-  readonly secret: string
+  /** CALLBACK_SECRET; each must be able to stand in a header. null: it is not set, and nothing is sent unsigned. */
+  readonly secrets: Secrets | null
   /** Default: `TRY_TIMEOUT_MS`. */
   readonly tryTimeoutMs?: number
 }
 
 export interface TryOutcome {
-  readonly stored: boolean
-  readonly attempt: DeliveryAttempt
+  readonly kind: 'stored' | 'failed' | 'gone'
+  /** What the receiver's Retry-After asks for, ms; null: nothing. */
+  readonly askedMs: number | null
+  readonly attempt: Omit<DeliveryAttempt, 'next_at'>
 }
 
 /** Aborting `signal` ends the try at once, as a failed one. */
 export async function deliver(letter: Envelope, parts: DeliverParts, signal: AbortSignal): Promise<TryOutcome> {
-  const { egress, secret, tryTimeoutMs = TRY_TIMEOUT_MS } = parts
+  const { egress, secrets, tryTimeoutMs = TRY_TIMEOUT_MS } = parts
   const startedAt = Date.now()
+  if (secrets === null) return unsigned(startedAt)
   const stop = new AbortController()
   let late = false
   const abort = () => stop.abort()
@@ -51,43 +59,68 @@ export async function deliver(letter: Envelope, parts: DeliverParts, signal: Abo
     purpose: 'callback',
     method: 'POST',
     url: letter.callback.url,
-    headers: headersOf(letter, secret, startedAt),
+    headers: headersOf(letter, secrets, startedAt),
     body: letter.body,
     signal: stop.signal,
   })
-  const outcome = {
-    stored: answer.kind === 'response' && isStored(answer.response),
+  const { fault, error } = late
+    ? { fault: 'timeout' as const, error: `no answer within ${tryTimeoutMs} ms` }
+    : problem(answer)
+  const response = answer.kind === 'response' ? answer.response : null
+  const outcome: TryOutcome = {
+    kind: fault === null ? 'stored' : fault === 'gone' ? 'gone' : 'failed',
+    askedMs: response === null ? null : retryAfterMs(response.headers, Date.now()),
     attempt: {
       at: instantText(startedAt),
-      status: answer.kind === 'response' ? answer.response.status : null,
-      content_type: answer.kind === 'response' ? contentType(answer.response) : null,
-      error: late ? `no answer within ${tryTimeoutMs} ms` : problem(answer),
+      status: response?.status ?? null,
+      content_type: response?.headers['content-type']?.slice(0, 200) ?? null,
+      fault,
+      error,
       duration_ms: Date.now() - startedAt,
     },
   }
   // The headers are the answer; nobody waits for the rest.
-  if (answer.kind === 'response') void discard(answer.response).finally(release)
+  if (response !== null) void discard(response).finally(release)
   else release()
   return outcome
 }
 
-function isStored(response: EgressResponse): boolean {
-  return response.status >= 200 && response.status < 300
+/** `error` is null where the status says it all. */
+interface Problem {
+  readonly fault: DeliveryFault | null
+  readonly error: string | null
 }
 
-function contentType(response: EgressResponse): string | null {
-  return response.headers['content-type']?.slice(0, 200) ?? null
-}
-
-/** null where the status says it all. */
-function problem(answer: EgressAnswer): string | null {
+function problem(answer: EgressAnswer): Problem {
   switch (answer.kind) {
     case 'response':
-      return answer.response.status >= 300 && answer.response.status < 400 ? 'redirects are not followed' : null
+      return problemOf(answer.response)
     case 'refused':
-      return `not let out to ${answer.refusal.host}: ${answer.refusal.reason}`
+      return { fault: 'not_sent', error: `not let out to ${answer.refusal.host}: ${answer.refusal.reason}` }
     case 'fault':
-      return answer.fault.message
+      return { fault: answer.fault.kind, error: answer.fault.message }
+  }
+}
+
+function problemOf({ status }: EgressResponse): Problem {
+  if (status >= 200 && status < 300) return { fault: null, error: null }
+  if (status >= 300 && status < 400) return { fault: 'redirect', error: 'redirects are not followed' }
+  return { fault: status === GONE ? 'gone' : 'status', error: null }
+}
+
+/** A run that was taken while there was a secret, and outlasted a change of the settings. */
+function unsigned(at: number): TryOutcome {
+  return {
+    kind: 'failed',
+    askedMs: null,
+    attempt: {
+      at: instantText(at),
+      status: null,
+      content_type: null,
+      fault: 'not_sent',
+      error: 'CALLBACK_SECRET is not set: nothing is sent unsigned',
+      duration_ms: 0,
+    },
   }
 }
 

@@ -3,14 +3,17 @@
  * receiver that is down or slow delays nobody else.
  *
  * The store stays the authority: before each try it is asked whether the harness has the result by now, and it is told
- * of every try. What is here is only what is under way.
+ * of every try. What is here is only what is under way, and no result between two tries: a schedule may last for days.
  */
+import { instantText } from '../contract/instant.ts'
+import type { DeliveryState } from '../contract/delivery.ts'
 import type { RunId } from '../contract/ids.ts'
-import type { CallbackOutbox, DeliveryState, RunStore } from '../runs/ports.ts'
+import type { Callback } from '../contract/run-request.ts'
+import type { CallbackOutbox, RunStore } from '../runs/ports.ts'
 import { deliver, type DeliverParts } from './deliver.ts'
 import { envelope, type Envelope } from './envelope.ts'
 import { createReceiverLanes } from './receiver-lanes.ts'
-import { type Delivery, FIRST, isOver, next, PAUSES_MS } from './schedule.ts'
+import { type Delivery, type DeliveryEvent, FIRST, isOver, next, PAUSES_MS } from './schedule.ts'
 
 export interface OutboxOptions extends DeliverParts {
   readonly store: Pick<RunStore, 'get' | 'callback' | 'delivered' | 'noteDelivery'>
@@ -24,7 +27,12 @@ export interface OutboxOptions extends DeliverParts {
 
 /** A delivery that is under way. */
 interface Courier {
-  acked: boolean
+  readonly runId: RunId
+  state: Delivery
+  /** When its first try was due, ms. */
+  begunAt: number
+  /** Asked for by hand when the harness had the result: that it has it is no reason to stop. */
+  evenStored: boolean
   /** Its pause was cut short by a flush: the try after it was the last. */
   flushed: boolean
   /** Ends the pause it is in, if it is in one. */
@@ -32,7 +40,7 @@ interface Courier {
 }
 
 export function createOutbox(options: OutboxOptions): CallbackOutbox {
-  const { store, pausesMs = PAUSES_MS, random = Math.random } = options
+  const { store, pausesMs = PAUSES_MS } = options
   const lanes = createReceiverLanes()
   const couriers = new Map<RunId, Courier>()
   const idle = new Set<() => void>()
@@ -41,33 +49,43 @@ export function createOutbox(options: OutboxOptions): CallbackOutbox {
   let flushing = false
 
   function add(runId: RunId): void {
-    if (couriers.has(runId) || closing.signal.aborted) return
-    const courier: Courier = { acked: false, flushed: false, hurry: () => {} }
+    if (!couriers.has(runId)) send(runId, false)
+  }
+
+  function again(runId: RunId, stored: boolean): void {
+    const courier = couriers.get(runId)
+    // One that is over is on its way out: another takes its place.
+    if (courier === undefined || isOver(courier.state)) return send(runId, stored)
+    move(courier, { kind: 'again' }, pausesMs)
+    courier.begunAt = Date.now()
+    courier.evenStored = stored
+    courier.hurry()
+  }
+
+  function send(runId: RunId, evenStored: boolean): void {
+    if (closing.signal.aborted) return
+    const courier: Courier = { runId, state: FIRST, begunAt: Date.now(), evenStored, flushed: false, hurry: () => {} }
     couriers.set(runId, courier)
-    carry(runId, courier)
+    carry(courier)
       .catch((error: unknown) => options.onBug(runId, error))
       .finally(() => {
-        couriers.delete(runId)
+        if (couriers.get(runId) === courier) couriers.delete(runId)
         if (couriers.size > 0) return
         for (const resolve of idle) resolve()
         idle.clear()
       })
   }
 
-  async function carry(runId: RunId, courier: Courier): Promise<void> {
-    const letter = await letterFor(runId)
-    if (letter === null) return
-    let state = FIRST
-    while (!isOver(state)) {
-      if (state.kind === 'waiting') {
-        if (courier.flushed) return
-        await pause(flushing ? 0 : state.pauseMs, courier)
-        courier.flushed = flushing
-      }
-      const free = await lanes.enter(letter.callback.url, closing.signal)
+  async function carry(courier: Courier): Promise<void> {
+    const callback = await store.callback(courier.runId)
+    if (callback === null) return
+    while (courier.state.kind === 'waiting' && !courier.flushed) {
+      await pause(flushing ? 0 : courier.state.pauseMs, courier)
+      courier.flushed = flushing
+      const free = await lanes.enter(callback.url, closing.signal)
       if (free === null) return
       try {
-        state = await turn(letter, courier, state)
+        await turn(courier, callback, options, closing.signal)
       } finally {
         free()
       }
@@ -75,37 +93,10 @@ export function createOutbox(options: OutboxOptions): CallbackOutbox {
     }
   }
 
-  /** What becomes of a delivery whose pause is over. */
-  async function turn(letter: Envelope, courier: Courier, state: Delivery): Promise<Delivery> {
-    if (courier.acked || (await isStored(letter.runId))) return next(state, { kind: 'acked' }, pausesMs)
-    return attempt(letter, courier, next(state, { kind: 'due' }, pausesMs))
-  }
-
-  async function attempt(letter: Envelope, courier: Courier, trying: Delivery): Promise<Delivery> {
-    const { stored, attempt } = await deliver(letter, options, closing.signal)
-    const before = courier.acked ? next(trying, { kind: 'acked' }, pausesMs) : trying
-    const state = next(before, stored ? { kind: 'stored' } : { kind: 'failed', roll: random() }, pausesMs)
-    await store.noteDelivery(letter.runId, attempt, stateTold(state))
-    if (state.kind === 'delivered') await store.delivered(letter.runId)
-    return state
-  }
-
-  async function letterFor(runId: RunId): Promise<Envelope | null> {
-    const [view, callback] = await Promise.all([store.get(runId), store.callback(runId)])
-    if (view === null || view.result === null || callback === null) return null
-    return envelope(runId, callback, view.result.json)
-  }
-
-  /** Also true for a run that is not kept any more: there is nobody left to deliver for. */
-  async function isStored(runId: string): Promise<boolean> {
-    const view = await store.get(runId)
-    return view === null || view.state === 'stored'
-  }
-
   function stop(runId: RunId): void {
     const courier = couriers.get(runId)
     if (courier === undefined) return
-    courier.acked = true
+    move(courier, { kind: 'acked' }, pausesMs)
     courier.hurry()
   }
 
@@ -127,12 +118,48 @@ export function createOutbox(options: OutboxOptions): CallbackOutbox {
     signal.removeEventListener('abort', giveUp)
   }
 
-  return { add, stop, flush }
+  return { add, again, stop, flush }
+}
+
+/** What becomes of a delivery whose pause is over. */
+async function turn(courier: Courier, callback: Callback, options: OutboxOptions, signal: AbortSignal): Promise<void> {
+  const { store, pausesMs = PAUSES_MS, random = Math.random } = options
+  const letter = await letterFor(courier, callback, store)
+  if (letter === null) {
+    move(courier, { kind: 'acked' }, pausesMs)
+    return
+  }
+  if (move(courier, { kind: 'due' }, pausesMs).kind !== 'trying') return
+  const { kind, askedMs, attempt } = await deliver(letter, options, signal)
+  const elapsedMs = Date.now() - courier.begunAt
+  const state = move(courier, kind === 'failed' ? { kind, roll: random(), askedMs, elapsedMs } : { kind }, pausesMs)
+  const nextAt = state.kind === 'waiting' ? instantText(Math.round(Date.now() + state.pauseMs)) : null
+  await store.noteDelivery(courier.runId, { ...attempt, next_at: nextAt }, stateTold(state))
+  if (kind === 'stored' && state.kind === 'delivered') await store.delivered(courier.runId)
+}
+
+function move(courier: Courier, event: DeliveryEvent, pausesMs: readonly number[]): Delivery {
+  courier.state = next(courier.state, event, pausesMs)
+  return courier.state
+}
+
+/**
+ * Made for one try: the store has the result anyway. null: the harness has it by now, or it is not kept any more, and there
+ * is nobody left to deliver for.
+ */
+async function letterFor(
+  { runId, evenStored }: Courier,
+  callback: Callback,
+  store: OutboxOptions['store'],
+): Promise<Envelope | null> {
+  const view = await store.get(runId)
+  if (view === null || view.result === null || (view.state === 'stored' && !evenStored)) return null
+  return envelope(runId, callback, view.result.json)
 }
 
 /** Ends early when the courier is hurried. */
 function pause(ms: number, courier: Courier): Promise<void> {
-  if (courier.acked || ms === 0) return Promise.resolve()
+  if (ms === 0) return Promise.resolve()
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms)
     courier.hurry = () => {
@@ -151,6 +178,7 @@ function stateTold(state: Delivery): DeliveryState {
       return 'acked'
     case 'delivered':
     case 'undelivered':
+    case 'gone':
       return state.kind
   }
 }

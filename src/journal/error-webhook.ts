@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { instantText } from '../contract/instant.ts'
-import { signedHeaders } from '../delivery/envelope.ts'
+import { type Secrets, signedHeaders } from '../delivery/envelope.ts'
 import type { Egress, EgressAnswer } from '../egress/egress.ts'
 import type { JournalEntry } from '../engine/ports.ts'
 import { createErrorDigest, kindOf, type Notice } from './error-digest.ts'
@@ -15,7 +15,7 @@ import type { JournalItem } from './journal-item.ts'
 export interface ErrorWebhookOptions {
   readonly url: string
   /** CALLBACK_SECRET; null: posts are not signed. */
-  readonly secret: string | null
+  readonly secrets: Secrets | null
   readonly egress: Pick<Egress, 'request'>
   readonly now: () => number
   /** A post that was not taken. Facts tell the host only, never path or query. */
@@ -103,7 +103,7 @@ export function createErrorWebhook(options: ErrorWebhookOptions): ErrorWebhook {
 
 /** null: it was taken. */
 async function post(notice: Notice, options: ErrorWebhookOptions, closing: AbortSignal) {
-  const { url, secret, egress, now, timeoutMs = POST_TIMEOUT_MS } = options
+  const { url, secrets, egress, now, timeoutMs = POST_TIMEOUT_MS } = options
   const body = bodyOf(notice)
   const id = `err_${createHash('sha256').update(body).digest('hex').slice(0, 32)}`
   const stop = new AbortController()
@@ -118,7 +118,7 @@ async function post(notice: Notice, options: ErrorWebhookOptions, closing: Abort
     url,
     headers: {
       'content-type': 'application/json; charset=utf-8',
-      ...(secret === null ? {} : signedHeaders({ id, body }, secret, now())),
+      ...(secrets === null ? {} : signedHeaders({ id, body }, secrets, now())),
     },
     body,
     signal: stop.signal,

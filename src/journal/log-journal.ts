@@ -23,6 +23,7 @@ const MILESTONES = new Set([
   'ended',
   'delivered',
   'acked',
+  'redelivery',
   'cancelled',
   'callback_attempt',
   'log_dir_back',

@@ -11,6 +11,7 @@
  */
 import { join } from 'node:path'
 import { createMemoryRuns, type MemoryRuns, type MemoryRunsOptions } from './memory-runs.ts'
+import type { DeliveryState } from '../contract/delivery.ts'
 import type { RunId } from '../contract/ids.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
 import type { EnginePorts } from '../engine/ports.ts'
@@ -20,14 +21,14 @@ import type {
   Admission,
   AdmitOutcome,
   DeliveryAttempt,
-  DeliveryState,
+  RedeliverOutcome,
   ResultBytes,
   RunLease,
   RunQueue,
   RunStore,
 } from './ports.ts'
 import { restartedResult } from './restarted.ts'
-import { facts, sessionKeyOf, type EndedRun } from './run-entry.ts'
+import { facts, openNotes, sessionKeyOf, type EndedRun } from './run-entry.ts'
 import { doneEvent } from './runner.ts'
 import type { Sealer } from './sealer.ts'
 import { codeOf, type WriteFault } from './spool-file.ts'
@@ -47,8 +48,8 @@ export interface DurableRunsOptions extends Omit<MemoryRunsOptions, 'onAdmitted'
 }
 
 export type Recovery =
-  /** The runs whose result is to be delivered. */
-  | { readonly ok: true; readonly undelivered: readonly RunId[] }
+  /** The runs whose result is to be delivered, and those that were being sent again though the harness had them. */
+  | { readonly ok: true; readonly undelivered: readonly RunId[]; readonly again: readonly RunId[] }
   /** Why the folder cannot be used: one sentence for the operator. */
   | { readonly ok: false; readonly reason: string }
 
@@ -141,6 +142,16 @@ class Durable implements RunStore, RunQueue {
   async delivered(runId: string): Promise<void> {
     await this.memory.store.delivered(runId)
     if ((await this.memory.store.get(runId))?.state === 'stored') await this.#stored(runId, 'delivered')
+  }
+
+  async redeliver(runId: string): Promise<RedeliverOutcome> {
+    const known = this.#known(runId)
+    const view = await this.memory.store.get(runId)
+    // Written before it begins, so that what comes of it stands behind it.
+    if (known !== undefined && view?.result && (await this.memory.store.callback(runId)) !== null) {
+      this.#noted(known.runId, 'delivery', await this.#spool.again(known.runId))
+    }
+    return this.memory.store.redeliver(runId)
   }
 
   /** After a loss of power a result may be delivered once more; only an ack promises that it is not. */
@@ -265,21 +276,23 @@ class Durable implements RunStore, RunQueue {
     if (!lock.ok) return lock
     this.#release = lock.release
     try {
-      return { ok: true, undelivered: await this.#recover() }
+      return { ok: true, ...(await this.#recover()) }
     } catch (error) {
       return { ok: false, reason: `it cannot be read (${codeOf(error)})` }
     }
   }
 
-  async #recover(): Promise<readonly RunId[]> {
+  async #recover(): Promise<Omit<Extract<Recovery, { ok: true }>, 'ok'>> {
     const { directory, sealer, undeliveredTtlMs, journal } = this.#options
     const options: LoadOptions = { directory, sealer, unreadableTtlMs: undeliveredTtlMs }
     const runs: EndedRun[] = []
+    const again: RunId[] = []
     const unreadable = (left: Extract<LeftRun, { kind: 'unreadable' }>) => {
       const { name, code } = left
       journal({ event: 'state_unreadable', run_id: name.replace(/\..*$/, ''), file: name, code })
     }
     for await (const left of loadRuns(options)) {
+      if (left.kind === 'ended' && left.stored !== null && left.again) again.push(left.runId)
       if (left.kind === 'unreadable') unreadable(left)
       else runs.push(left.kind === 'cut' ? await this.#endCut(left) : this.#takeUp(left))
     }
@@ -287,14 +300,16 @@ class Durable implements RunStore, RunQueue {
     for (const left of closed) if (left.kind === 'unreadable') unreadable(left)
     await this.#spool.replaceKeys(keys, names)
     this.memory.restore(runs, [...keys, ...this.#keys.values()])
-    return runs.filter(({ stored, callback }) => !stored && callback !== null).map(({ runId }) => runId)
+    const undelivered = runs.filter(({ stored, delivery }) => !stored && delivery.state === 'pending')
+    return { undelivered: undelivered.map(({ runId }) => runId), again }
   }
 
   #takeUp(left: Extract<LeftRun, { kind: 'ended' }>): EndedRun {
-    const { runId, ended, json, tried, stored } = left
-    this.#spool.adopt(runId, left.maker, left.length, stored !== null)
+    const { runId, ended, json, tried, stored, again } = left
+    this.#spool.adopt(runId, left.maker, left.length, stored !== null && !again)
     this.#keys.set(runId, ended.key)
-    return endedRun(runId, ended, json, { attempts: tried.map(({ attempt }) => attempt), stored })
+    const isGone = !again && tried.at(-1)?.state === 'gone'
+    return endedRun(runId, ended, json, { attempts: tried.map(({ attempt }) => attempt), stored, isGone })
   }
 
   /** It was going on: it ends now, and that is written before anybody is told. */
@@ -316,7 +331,7 @@ class Durable implements RunStore, RunQueue {
       total_tokens: result.usage.total_tokens,
       cost: result.usage.cost,
     })
-    return endedRun(runId, ended, bytes.json, { attempts: [], stored: null })
+    return endedRun(runId, ended, bytes.json, { attempts: [], stored: null, isGone: false })
   }
 }
 
@@ -347,13 +362,16 @@ function endedRun(
   {
     attempts,
     stored,
+    isGone,
   }: {
-    readonly attempts: EndedRun['delivery']['attempts']
+    readonly attempts: readonly DeliveryAttempt[]
     readonly stored: { by: 'delivered' | 'acked'; at: number } | null
+    /** The receiver said that it will never take it. */
+    readonly isGone: boolean
   },
 ): EndedRun {
   const { sessionKey, startedAt, deadlineAt, warnings, callback, status, done } = ended
-  const undelivered = callback === null ? 'none' : 'pending'
+  const undelivered = callback === null ? 'none' : isGone ? 'gone' : 'pending'
   return {
     runId,
     sessionKey,
@@ -364,7 +382,7 @@ function endedRun(
     done,
     stored: stored !== null,
     result: { json, status },
-    delivery: { state: stored?.by ?? undelivered, attempts },
+    delivery: openNotes(stored?.by ?? undelivered, attempts),
     // A result that nobody has is kept for its whole time from now on: nobody could fetch it while there was no engine.
     since: stored?.at ?? Date.now(),
   }

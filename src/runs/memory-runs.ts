@@ -4,6 +4,7 @@
  * `admit` is synchronous from its first to its last line, which is what makes fifty equal posts at once start one run. A
  * session's lock and an idempotency key name the run they belong to, and only that run's end frees them.
  */
+import type { DeliveryState } from '../contract/delivery.ts'
 import type { RunId } from '../contract/ids.ts'
 import type { Callback } from '../contract/run-request.ts'
 import type { JournalEntry } from '../engine/ports.ts'
@@ -13,11 +14,12 @@ import type {
   AckOutcome,
   Admission,
   AdmitOutcome,
+  CallbackOutbox,
   DeliveryAttempt,
-  DeliveryState,
   EventId,
   EventLog,
   EventReading,
+  RedeliverOutcome,
   ResultBytes,
   RunLease,
   RunQueue,
@@ -25,7 +27,8 @@ import type {
   RunView,
 } from './ports.ts'
 import { toDrop, type Kept, type RetentionLimits } from './retention.ts'
-import { keyOf, openEntry, restoredEntry, sessionKeyOf, viewOf, type EndedRun, type RunEntry } from './run-entry.ts'
+import { addAttempt, keyOf, openEntry, restoredEntry, sessionKeyOf, viewOf } from './run-entry.ts'
+import type { EndedRun, RunEntry } from './run-entry.ts'
 import type { KnownKey } from './spool-record.ts'
 import { next, type RunEvent } from './state.ts'
 
@@ -33,8 +36,8 @@ export interface MemoryRunsOptions extends RetentionLimits {
   /** At most so many runs are going at once; beyond it `admit` says `overloaded`. */
   readonly maxRuns: number
   readonly journal: (entry: JournalEntry) => void
-  /** A result was acked: no further try to deliver it is needed. */
-  readonly onAcked: (runId: RunId) => void
+  /** Stopped where a result is acked or not kept any more; begun again where that is asked for. */
+  readonly outbox: Pick<CallbackOutbox, 'stop' | 'again'>
   /** Told inside `admit`, before the run begins: whoever keeps runs elsewhere too begins here. Default: nobody. */
   readonly onAdmitted?: (key: KnownKey, admission: Admission, record: RunRecord) => void
   /** Told of every run that is let go of. Default: nobody. */
@@ -182,9 +185,20 @@ class Registry implements RunStore, RunQueue, EventLog {
       entry.delivery.state = 'acked'
       this.#move(entry, 'acked')
       this.#options.journal({ event: 'acked', run_id: runId })
-      this.#options.onAcked(entry.runId)
     }
+    this.#options.outbox.stop(entry.runId)
     return 'stored'
+  }
+
+  async redeliver(runId: string): Promise<RedeliverOutcome> {
+    const entry = this.#runs.get(runId)
+    if (entry === undefined) return 'run_not_found'
+    if (entry.state === 'running') return 'run_active'
+    if (entry.callback === null) return 'no_callback'
+    if (entry.state === 'ended') entry.delivery.state = 'pending'
+    this.#options.journal({ event: 'redelivery', run_id: runId })
+    this.#options.outbox.again(entry.runId, entry.state === 'stored')
+    return 'begun'
   }
 
   async delivered(runId: string): Promise<void> {
@@ -202,10 +216,14 @@ class Registry implements RunStore, RunQueue, EventLog {
   async noteDelivery(runId: string, attempt: DeliveryAttempt, state: DeliveryState): Promise<void> {
     const entry = this.#runs.get(runId)
     if (entry === undefined) return
-    entry.delivery.attempts.push(attempt)
-    if (entry.state === 'ended') entry.delivery.state = state
+    addAttempt(entry.delivery, attempt)
     this.#options.journal({ event: 'callback_attempt', run_id: runId, ...attempt })
-    if (entry.delivery.state === 'undelivered') this.#options.journal({ event: 'undelivered', run_id: runId })
+    if (entry.state !== 'ended') return
+    entry.delivery.state = state
+    if (state !== 'undelivered' && state !== 'gone') return
+    // From now on nobody but the harness can change that: the time it has for it begins.
+    entry.since = Date.now()
+    this.#options.journal({ event: 'undelivered', run_id: runId, gone: state === 'gone' })
   }
 
   async counts(): Promise<{ readonly running: number; readonly undelivered: number }> {
@@ -278,8 +296,10 @@ class Registry implements RunStore, RunQueue, EventLog {
   #sweep(): void {
     const now = Date.now()
     const kept: Kept[] = []
-    for (const { runId, result, state, since } of this.#runs.values()) {
-      if (result !== null) kept.push({ runId, stored: state === 'stored', since, bytes: result.json.length })
+    for (const { runId, result, state, since, delivery } of this.#runs.values()) {
+      if (result === null) continue
+      const isTried = state === 'ended' && delivery.state === 'pending'
+      kept.push({ runId, stored: state === 'stored', isTried, since, bytes: result.json.length })
     }
     kept.sort((left, right) => left.since - right.since)
     const dropped = toDrop(kept, this.#options, now).flatMap((run) => this.#drop(run))
@@ -298,6 +318,7 @@ class Registry implements RunStore, RunQueue, EventLog {
     this.#keptCount -= 1
     this.#keptChars -= bytes
     this.#free(entry)
+    this.#options.outbox.stop(entry.runId)
     if (!stored) this.#options.journal({ event: 'dropped_undelivered', run_id: runId })
     return [entry.runId]
   }

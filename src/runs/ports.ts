@@ -6,6 +6,7 @@
  * are freed only by a stored result; event ids come from the log and are opaque to everyone else; cancel is a request, then a
  * wait for the final record; callbacks go through the outbox.
  */
+import type { DeliveryFault, DeliveryState } from '../contract/delivery.ts'
 import type { RunId } from '../contract/ids.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
 import type { Callback, RunRequest } from '../contract/run-request.ts'
@@ -39,11 +40,24 @@ export interface DeliveryAttempt {
   readonly at: string
   readonly status: number | null
   readonly content_type: string | null
+  /** null: a 2xx came. */
+  readonly fault: DeliveryFault | null
   readonly error: string | null
   readonly duration_ms: number
+  /** When the next try is due; null: none is. */
+  readonly next_at: string | null
 }
 
-export type DeliveryState = 'none' | 'pending' | 'delivered' | 'acked' | 'undelivered'
+/** So many tries of one run are kept, the newest. */
+export const MAX_ATTEMPTS_KEPT = 50
+
+export interface DeliveryView {
+  readonly state: DeliveryState
+  /** At most `MAX_ATTEMPTS_KEPT`, oldest first. */
+  readonly attempts: readonly DeliveryAttempt[]
+  /** Tries before these. */
+  readonly attempts_left_off: number
+}
 
 /** What GET /runs/{id} tells. */
 export interface RunView {
@@ -53,7 +67,7 @@ export interface RunView {
   readonly startedAt: string
   readonly deadlineAt: string
   readonly warnings: readonly Warning[]
-  readonly delivery: { readonly state: DeliveryState; readonly attempts: readonly DeliveryAttempt[] }
+  readonly delivery: DeliveryView
   /** The result as it is sent everywhere: serialized once. null while the run goes on. */
   readonly result: ResultBytes | null
 }
@@ -65,6 +79,7 @@ export interface ResultBytes {
 }
 
 export type AckOutcome = 'stored' | 'run_active' | 'run_not_found'
+export type RedeliverOutcome = 'begun' | 'run_active' | 'no_callback' | 'run_not_found'
 
 export interface RunStore {
   admit(admission: Admission): Promise<AdmitOutcome>
@@ -74,11 +89,16 @@ export interface RunStore {
   requestCancel(runId: string): Promise<'none' | 'ended' | 'requested'>
   /** "I have stored this result": frees the session, stops the callback's tries. Idempotent. */
   ack(runId: string): Promise<AckOutcome>
+  /**
+   * The callback is sent again, from the first try on, whether or not the harness has the result. A session that is free
+   * stays free.
+   */
+  redeliver(runId: string): Promise<RedeliverOutcome>
   /** The callback, or the written answer of a waited POST, got through. */
   delivered(runId: string): Promise<void>
   /** Where the run's result is to be sent; null: it has no callback, or nobody knows it. */
   callback(runId: string): Promise<Callback | null>
-  /** Every try to deliver is noted; `undelivered` after the last. What is delivered or acked stays so. */
+  /** Every try to deliver is noted; `undelivered` after the last, `gone` after a 410. What is delivered or acked stays so. */
   noteDelivery(runId: string, attempt: DeliveryAttempt, state: DeliveryState): Promise<void>
   counts(): Promise<{ readonly running: number; readonly undelivered: number }>
 }
@@ -128,6 +148,8 @@ export interface EventReading {
 export interface CallbackOutbox {
   /** Takes a run whose result is to be delivered. */
   add(runId: RunId): void
+  /** Tries now, and begins the schedule anew. `stored`: the harness has the result, which is no reason to stop. */
+  again(runId: RunId, stored: boolean): void
   /** The harness has the result: no further try is begun, and a wait for one ends now. Called by `ack`. Idempotent. */
   stop(runId: RunId): void
   /** Ends when everything taken is delivered or given up, or when the signal aborts. */

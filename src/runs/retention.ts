@@ -5,7 +5,7 @@
 export interface RetentionLimits {
   /** A stored result stays readable for this long, ms. */
   readonly resultTtlMs: number
-  /** A result nobody has stored stays for this long, ms; then the session is free again. */
+  /** A result nobody has stored stays for this long after its last try, ms; then the session is free again. */
   readonly undeliveredTtlMs: number
   readonly maxResults: number
   readonly maxResultBytes: number
@@ -15,7 +15,9 @@ export interface RetentionLimits {
 export interface Kept {
   readonly runId: string
   readonly stored: boolean
-  /** When it was stored, else when it ended. */
+  /** Its callback is still being tried: it does not grow too old, however long the schedule is. */
+  readonly isTried: boolean
+  /** When it was stored, else when its last try had failed, else when it ended. */
   readonly since: number
   /** Size of its result, UTF-16 units: half of what a double-width string takes, all of a plain one. */
   readonly bytes: number
@@ -26,7 +28,8 @@ const ROOM = 0.9
 
 /** Runs to drop. `kept` stands oldest first; within the bounds, only what is past its time goes. */
 export function toDrop(kept: readonly Kept[], limits: RetentionLimits, now: number): Kept[] {
-  const expired = (run: Kept) => now - run.since >= (run.stored ? limits.resultTtlMs : limits.undeliveredTtlMs)
+  const expired = (run: Kept) =>
+    !run.isTried && now - run.since >= (run.stored ? limits.resultTtlMs : limits.undeliveredTtlMs)
   const dropped = kept.filter(expired)
   const left = kept.filter((run) => !expired(run))
   let count = left.length

@@ -8,7 +8,9 @@ import { DEADLINE_GRACE_MS, type Callback, type RunRequest } from '../contract/r
 import type { StreamEvent } from '../contract/stream-event.ts'
 import { openRecord, type RunRecord } from '../engine/record.ts'
 import { createRunEventLog, type RunEventLog } from './event-log.ts'
-import type { Admission, DeliveryAttempt, DeliveryState, ResultBytes, RunView } from './ports.ts'
+import type { DeliveryState } from '../contract/delivery.ts'
+import { MAX_ATTEMPTS_KEPT, type Admission, type DeliveryAttempt, type DeliveryView } from './ports.ts'
+import type { ResultBytes, RunView } from './ports.ts'
 import type { RunState } from './state.ts'
 
 export interface RunEntry {
@@ -24,10 +26,30 @@ export interface RunEntry {
   record: RunRecord | null
   state: RunState
   result: ResultBytes | null
-  delivery: { state: DeliveryState; readonly attempts: DeliveryAttempt[] }
+  readonly delivery: DeliveryNotes
   /** When the state last changed, ms. */
   since: number
   readonly waiters: Set<() => void>
+}
+
+/** What is known of a run's delivery; its attempts are bounded. */
+export interface DeliveryNotes extends DeliveryView {
+  state: DeliveryState
+  readonly attempts: DeliveryAttempt[]
+  attempts_left_off: number
+}
+
+export function openNotes(state: DeliveryState, attempts: readonly DeliveryAttempt[] = []): DeliveryNotes {
+  const notes: DeliveryNotes = { state, attempts: [], attempts_left_off: 0 }
+  for (const attempt of attempts) addAttempt(notes, attempt)
+  return notes
+}
+
+export function addAttempt(notes: DeliveryNotes, attempt: DeliveryAttempt): void {
+  notes.attempts.push(attempt)
+  if (notes.attempts.length <= MAX_ATTEMPTS_KEPT) return
+  notes.attempts.shift()
+  notes.attempts_left_off += 1
 }
 
 /** A run that ended in an earlier life of the engine. */
@@ -38,7 +60,7 @@ export interface EndedRun extends Pick<
   readonly stored: boolean
   readonly result: ResultBytes
   readonly done: StreamEvent
-  readonly delivery: RunView['delivery']
+  readonly delivery: DeliveryNotes
 }
 
 /** The scope of an idempotency key. SPEC §3.7. */
@@ -64,7 +86,7 @@ export function openEntry({ request, warnings }: Admission, now: number): RunEnt
     record,
     state: 'running',
     result: null,
-    delivery: { state: request.callback === null ? 'none' : 'pending', attempts: [] },
+    delivery: openNotes(request.callback === null ? 'none' : 'pending'),
     since: now,
     waiters: new Set(),
   }
@@ -99,7 +121,7 @@ export function restoredEntry(run: EndedRun): RunEntry {
     cancelled: new AbortController(),
     record: null,
     state: run.stored ? 'stored' : 'ended',
-    delivery: { state: delivery.state, attempts: [...delivery.attempts] },
+    delivery,
     waiters: new Set(),
   }
 }

@@ -15,7 +15,7 @@ import type { RunSources, SourcesFor } from './run-sources.ts'
 
 export interface RunnerParts {
   readonly sourcesFor: SourcesFor
-  readonly outbox: CallbackOutbox
+  readonly outbox: Pick<CallbackOutbox, 'add'>
   readonly say: EnginePorts['say']
   readonly checkOutput: EnginePorts['checkOutput']
   readonly journal: EnginePorts['journal']

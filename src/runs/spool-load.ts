@@ -34,7 +34,10 @@ export type LeftRun =
       readonly ended: Ended
       readonly json: string
       readonly tried: readonly Tried[]
+      /** The first word of it. */
       readonly stored: Stored | null
+      /** Its callback was to be sent again, and nothing came of it yet. */
+      readonly again: boolean
       /** Goes on with the file, which is good up to `length`. */
       readonly maker: FrameMaker
       readonly length: number
@@ -81,7 +84,16 @@ async function endedRun(runId: RunId, options: LoadOptions): Promise<LeftRun | n
   const notes = entriesOf(rest)
   const tried = notes.filter((entry) => entry.kind === 'tried')
   const stored = notes.find((entry) => entry.kind === 'stored') ?? null
-  return { kind: 'ended', runId, ended, json, tried, stored, maker: scan.maker, length: scan.length }
+  const again = isAgain(notes)
+  return { kind: 'ended', runId, ended, json, tried, stored, again, maker: scan.maker, length: scan.length }
+}
+
+function isAgain(notes: readonly SpoolEntry[]): boolean {
+  const last = notes.findLastIndex(({ kind }) => kind === 'again')
+  const since = last < 0 ? [] : notes.slice(last + 1)
+  return (
+    last >= 0 && !since.some((note) => note.kind === 'stored' || (note.kind === 'tried' && note.state !== 'pending'))
+  )
 }
 
 /** null: it was never promised to anybody. */

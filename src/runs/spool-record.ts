@@ -2,8 +2,8 @@
  * What the frames of a run's files say, and how a run's record is told in them: the request once, then only what is new at
  * each commit, so that a long run never writes anything twice. Pure.
  *
- * A run that goes on has a file of `accepted` and `progress`; one that has ended a file of `ended`, its result, `tried` and
- * `stored`. The request, and the keys and headers in it, stand in the first alone. Frames are sealed, so what is read back is
+ * A run that goes on has a file of `accepted` and `progress`; one that has ended a file of `ended`, its result, and then
+ * `tried`, `stored` and `again`. The request, and the keys and headers in it, stand in the first alone. Frames are sealed, so what is read back is
  * what an engine wrote; another form needs another mark at the head of the file.
  */
 import { parseJson, MAX_JSON_DEPTH, type Json } from '../contract/json.ts'
@@ -12,7 +12,8 @@ import type { Status, Warning } from '../contract/result.ts'
 import type { Callback, RunRequest } from '../contract/run-request.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
 import { openRecord, type Batch, type BatchCall, type RunRecord } from '../engine/record.ts'
-import type { DeliveryAttempt, DeliveryState } from './ports.ts'
+import type { DeliveryState } from '../contract/delivery.ts'
+import type { DeliveryAttempt } from './ports.ts'
 
 /** An idempotency key and the run it began. Times in ms. */
 export interface KnownKey {
@@ -75,12 +76,17 @@ export interface Stored {
   readonly at: number
 }
 
+/** Its callback is to be sent again, whatever was noted before. */
+export interface Again {
+  readonly kind: 'again'
+}
+
 export interface Keys {
   readonly kind: 'keys'
   readonly keys: readonly KnownKey[]
 }
 
-export type SpoolEntry = Accepted | Progress | Ended | Tried | Stored | Keys
+export type SpoolEntry = Accepted | Progress | Ended | Tried | Stored | Again | Keys
 
 export function encode(entry: SpoolEntry): Buffer {
   return Buffer.from(JSON.stringify(entry))

@@ -112,6 +112,13 @@ export class Spool {
     return this.#note(runId, encode(stored), synced)
   }
 
+  /** It is sent again: what comes of that is written anew. Outlasts the process, and power as far as the system has got. */
+  async again(runId: RunId): Promise<WriteFault> {
+    const ended = this.#ended.get(runId)
+    if (ended !== undefined) ended.stored = false
+    return this.#note(runId, encode({ kind: 'again' }), false)
+  }
+
   async #note(runId: RunId, content: Buffer, synced: boolean): Promise<WriteFault> {
     const file = this.#ended.get(runId)?.file
     if (file === undefined) return null

@@ -1,9 +1,11 @@
 /** The bodies this server answers with, beside the result itself. One source for the OpenAPI document and the tests. */
 import { Type } from 'typebox'
 import { errors } from '../contract/errors.ts'
+import { DELIVERY_FAULTS, DELIVERY_STATES } from '../contract/delivery.ts'
 import { CONTRACT_VERSION } from '../contract/run-request.ts'
 import { RunResult, STATUSES, Warning } from '../contract/result.ts'
 import { closed, instant, nullable, oneWordOf, open, text } from '../contract/schema.ts'
+import { MAX_ATTEMPTS_KEPT } from '../runs/ports.ts'
 
 const HTTP_CODES = Object.entries(errors).flatMap(([code, facts]) => ('http' in facts ? [code] : []))
 
@@ -38,16 +40,20 @@ export const RunAnswer = closed({
   started_at: instant(),
   deadline_at: instant(),
   delivery: closed({
-    state: oneWordOf(['none', 'pending', 'delivered', 'acked', 'undelivered']),
+    state: oneWordOf(DELIVERY_STATES),
     attempts: Type.Array(
       closed({
         at: instant(),
         status: nullable(Type.Integer()),
         content_type: nullable(Type.String()),
+        fault: nullable(oneWordOf(DELIVERY_FAULTS, 'null: a 2xx came')),
         error: nullable(Type.String()),
         duration_ms: Type.Integer({ minimum: 0 }),
+        next_at: nullable(instant('when the next try is due; null: none is')),
       }),
+      { maxItems: MAX_ATTEMPTS_KEPT },
     ),
+    attempts_left_off: Type.Integer({ minimum: 0, description: 'tries before these' }),
   }),
   result: Type.Unsafe<unknown>({ oneOf: [RunResult, { type: 'null' }] }),
 })
@@ -55,6 +61,8 @@ export const RunAnswer = closed({
 export const CancelledRun = closed({ run_id: text(1, 100), status: oneWordOf(STATUSES) })
 
 export const AckedRun = closed({ run_id: text(1, 100), acked: Type.Literal(true) })
+
+export const RedeliveredRun = closed({ run_id: text(1, 100), redelivering: Type.Literal(true) })
 
 export const LateResultAnswer = closed({ status: oneWordOf(['recorded', 'already_recorded']) })
 

@@ -16,7 +16,7 @@ import { openApiText } from './openapi.ts'
 import { overloadFacts } from './overload-answer.ts'
 import { health, ready } from './probes.ts'
 import { methodsOf, type Route, type RouteName, routes, routesAt } from './routes.ts'
-import { ackRun, cancelRun, getRun } from './run-answers.ts'
+import { ackRun, cancelRun, getRun, redeliverRun } from './run-answers.ts'
 import { answerBadBytes, answerThrown } from './server-faults.ts'
 import type { ServerOptions, ServerTimeouts } from './server-options.ts'
 import { DRAINING, startRun } from './start-run.ts'
@@ -91,6 +91,7 @@ export function createServer(options: ServerOptions): EngineServer {
     getRun: (request, reply) => getRun(request, reply, options),
     cancelRun: (request, reply) => cancelRun(request, reply, options, openAnswers),
     ackRun: (request, reply) => ackRun(request, reply, options),
+    redeliverRun: (request, reply) => redeliverRun(request, reply, options),
     streamRun: (request, reply) => streamRun(request, reply, options, openAnswers),
     lateResult: (request, reply) => lateResult(request, reply, options),
     logs: (request, reply) => logs(request, reply, options),
@@ -128,8 +129,9 @@ function callerCheck(options: ServerOptions) {
     request.grant = verdict.grant
     // fastify turns a content type that is none down; here nobody asks for one.
     if (route.body === 'ignored') delete request.raw.headers['content-type']
-    if (route !== routes.startRun) return undefined
+    if (route !== routes.startRun && route !== routes.redeliverRun) return undefined
     if (options.draining()) return sendError(reply, DRAINING)
+    if (route === routes.redeliverRun) return undefined
     // Before the body is read: it is part of what there is too much of.
     const overload = await overloadFacts(options)
     return overload === null ? undefined : sendError(reply, overload)

@@ -19,6 +19,7 @@ import {
   LateResultAnswer,
   Logs,
   Ready,
+  RedeliveredRun,
   RunAnswer,
   StartedRun,
 } from './answer-schemas.ts'
@@ -38,6 +39,7 @@ const schemas = {
   Run: RunAnswer,
   CancelledRun,
   AckedRun,
+  RedeliveredRun,
   LateResultAnswer,
   Logs,
   ErrorNotice,
@@ -109,6 +111,11 @@ const operations: Record<RouteName, Operation> = {
     summary: 'The result is stored: frees the session, stops the tries of the callback',
     answers: [{ status: 200, says: 'stored, now or before', bodies: ['AckedRun'] }],
     errors: ['run_not_found', 'run_active', 'too_large'],
+  },
+  redeliverRun: {
+    summary: 'Send the callback again, the same bytes, now and by the schedule from its beginning',
+    answers: [{ status: 202, says: 'it is being sent', bodies: ['RedeliveredRun'] }],
+    errors: ['run_not_found', 'run_active', 'no_callback', 'too_large', 'draining'],
   },
   streamRun: {
     summary: 'The events of a run, live and replayed',

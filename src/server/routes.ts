@@ -26,6 +26,7 @@ export const routes = {
   getRun: { method: 'GET', path: '/runs/:run_id', access: 'engine', body: 'none', browser: false },
   cancelRun: { method: 'POST', path: '/runs/:run_id/cancel', access: 'run', body: 'ignored', browser: true },
   ackRun: { method: 'POST', path: '/runs/:run_id/ack', access: 'engine', body: 'ignored', browser: false },
+  redeliverRun: { method: 'POST', path: '/runs/:run_id/redeliver', access: 'engine', body: 'ignored', browser: false },
   streamRun: { method: 'GET', path: '/runs/:run_id/stream', access: 'run', body: 'none', browser: true },
   lateResult: {
     method: 'POST',

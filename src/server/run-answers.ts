@@ -1,4 +1,4 @@
-/** GET /runs/{id}, cancel and ack (SPEC §2.4–2.6). The result is always put in as the text it has, never serialized again. */
+/** GET /runs/{id}, cancel, ack and redeliver (SPEC §2.4–2.6, §7.4). The result is always put in as the text it has, never serialized again. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { assertNever } from '../contract/assert-never.ts'
 import type { RunView } from '../runs/ports.ts'
@@ -67,6 +67,35 @@ export async function ackRun(
       return sendError(reply, {
         code: 'run_active',
         message: 'the run has not ended: there is no result to ack',
+        runId,
+      })
+    case 'run_not_found':
+      return sendNoRun(reply, runId)
+    default:
+      return assertNever(outcome)
+  }
+}
+
+/** Answered when it is begun: what comes of it stands in GET /runs/{id}. */
+export async function redeliverRun(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: ServerOptions,
+): Promise<FastifyReply> {
+  const runId = parameter(request, 'run_id')
+  const outcome = await options.store.redeliver(runId)
+  switch (outcome) {
+    case 'begun':
+      return reply
+        .code(202)
+        .type(JSON_TYPE)
+        .send(JSON.stringify({ run_id: runId, redelivering: true }))
+    case 'run_active':
+      return sendError(reply, { code: 'run_active', message: 'the run has not ended: there is nothing to send', runId })
+    case 'no_callback':
+      return sendError(reply, {
+        code: 'no_callback',
+        message: 'the run was posted without a callback: take its result from GET /runs/{id}, and ack it',
         runId,
       })
     case 'run_not_found':

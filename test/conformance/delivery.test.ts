@@ -211,6 +211,82 @@ test('§7.2 a connection that breaks, and one that nobody takes, are failed trie
   )
 })
 
+test('§7.2 a 410 ends the tries: gone, readable, fetched and acked as ever', async (t) => {
+  const client = await engine.client()
+  const receiver = await startReceiver(t, [410, 204])
+  const meta = { session_id: 'receiver-gone' }
+  const accepted = await client.start(runBody({ callback: receiver.callback(), meta }))
+  const { delivery, result } = await viewOnce(client, accepted.run_id, (view) => view.delivery.state === 'gone')
+  assert.deepEqual(
+    delivery.attempts.map(({ status, fault, next_at }) => [status, fault, next_at]),
+    [[410, 'gone', null]],
+  )
+  assert.equal(result?.status, 'completed')
+  errorOf(await client.post(runBody({ meta })), 409, 'result_pending')
+  assert.equal((await client.ack(accepted.run_id)).status, 200)
+  await client.run(runBody({ meta }))
+  assert.equal(receiver.received.length, 1)
+})
+
+test("§7.2 a receiver's Retry-After moves the next try, within the schedule, and GET tells when it is due", async (t) => {
+  const own = await ownEngine(t, { CALLBACK_SCHEDULE: '0,60' })
+  const client = new EngineClient(own)
+  const receiver = await startReceiver(t, [
+    (_request, response) => void response.writeHead(503, { 'retry-after': '3600' }).end(),
+  ])
+  const accepted = await client.start(runBody({ callback: receiver.callback() }))
+  const { delivery } = await viewOnce(client, accepted.run_id, (view) => view.delivery.attempts.length === 1)
+  const [attempt] = delivery.attempts
+  const pause = Date.parse(attempt?.next_at ?? '') - Date.parse(attempt?.at ?? '')
+  assert.ok(pause > 50_000 && pause < 70_000, `${pause} ms`)
+  assert.equal((await client.ack(accepted.run_id)).status, 200)
+  await endInPeace(own)
+  assert.equal(receiver.received.length, 1)
+})
+
+test('§7.4 redeliver: the same bytes again, whoever has them; the session stays as it was', async (t) => {
+  const client = await engine.client()
+  const receiver = await startReceiver(t, [503, 503, 503, 204])
+  const meta = { session_id: 'redelivered' }
+  const accepted = await client.start(runBody({ callback: receiver.callback(), meta }))
+  await viewOnce(client, accepted.run_id, (view) => view.delivery.state === 'undelivered')
+  const again = () => client.send(`/runs/${accepted.run_id}/redeliver`, { method: 'POST' })
+  const answer = await again()
+  assert.deepEqual([answer.status, answer.json()], [202, { run_id: accepted.run_id, redelivering: true }])
+  await viewOnce(client, accepted.run_id, (view) => view.delivery.state === 'delivered')
+  // Its session is free now, and another run holds it: sending the first once more changes nothing there.
+  const provider = await startProvider(t, [silent])
+  const next = await client.start(runBody({ llm: provider.llm(), meta }))
+  assert.equal((await again()).status, 202)
+  await receiver.nth(5)
+  const view = await viewOnce(client, accepted.run_id, (one) => one.delivery.attempts.length === 5)
+  assert.equal(view.delivery.state, 'delivered')
+  assert.equal(new Set(receiver.received.map(({ text }) => text)).size, 1)
+  assert.equal(new Set(receiver.received.map((one) => headerOf(one, 'webhook-id'))).size, 1)
+  errorOf(await client.send(`/runs/${next.run_id}/redeliver`, { method: 'POST' }), 409, 'run_active')
+  await client.cancel(next.run_id)
+  errorOf(await client.send(`/runs/${next.run_id}/redeliver`, { method: 'POST' }), 409, 'no_callback')
+  errorOf(await client.send('/runs/run_01M8NVRYK2NQ8QRWHDSXEDPFH8/redeliver', { method: 'POST' }), 404, 'run_not_found')
+  const stranger = new EngineClient(await engine.process(), 'another-token-0001')
+  errorOf(await stranger.send(`/runs/${accepted.run_id}/redeliver`, { method: 'POST' }), 401, 'unauthorized')
+})
+
+test('§12.1 two callback secrets: both sign, a receiver that knows either takes it', async (t) => {
+  const own = await ownEngine(t, { CALLBACK_SECRET: 'old-SECRET,with-a-comma new-SECRET' })
+  const client = new EngineClient(own)
+  const receiver = await startReceiver(t)
+  await client.start(runBody({ callback: receiver.callback() }))
+  const delivery = await receiver.nth(1)
+  const headers = Object.fromEntries(
+    ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => [name, headerOf(delivery, name)]),
+  )
+  for (const secret of ['old-SECRET,with-a-comma', 'new-SECRET']) {
+    assert.ok(new Webhook(secret, { format: 'raw' }).verify(delivery.text, headers))
+  }
+  assert.equal(headerOf(delivery, 'x-engine-secret'), 'old-SECRET,with-a-comma')
+  await endInPeace(own)
+})
+
 test('ID-06 an ack before there is a result stores nothing: 409, and the callback comes all the same', async (t) => {
   const client = await engine.client()
   const hold = gate()
@@ -309,7 +385,7 @@ test('§7.2 without a callback nothing is sent, and the state says none until it
   const client = await engine.client()
   const accepted = await client.start(runBody())
   await client.result(accepted)
-  assert.deepEqual((await client.view(accepted.run_id)).delivery, { state: 'none', attempts: [] })
+  assert.deepEqual((await client.view(accepted.run_id)).delivery, { state: 'none', attempts: [], attempts_left_off: 0 })
 })
 
 test('§3.1 an engine without CALLBACK_SECRET takes no callback', async (t) => {

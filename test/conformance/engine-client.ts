@@ -52,8 +52,10 @@ export interface RunView {
       readonly at: string
       readonly status: number | null
       readonly content_type: string | null
+      readonly fault: string | null
       readonly error: string | null
       readonly duration_ms: number
+      readonly next_at: string | null
     }[]
   }
   readonly result: RunResult | null

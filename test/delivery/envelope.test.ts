@@ -23,7 +23,7 @@ test("the engine's own headers win over the callback's, whatever their case", ()
     'webhook-signature': 'forged',
     'Content-Type': 'text/plain',
   }
-  const sent = headersOf(envelope('run_1', { ...callback, headers }, RESULT), 'secret', 1_700_000_000_999)
+  const sent = headersOf(envelope('run_1', { ...callback, headers }, RESULT), ['secret'], 1_700_000_000_999)
   assert.deepEqual(Object.keys(sent).sort(), [
     'authorization',
     'content-type',
@@ -54,7 +54,7 @@ for (const [name, secret, library] of [
   ['whsec_ and no base64', 'whsec_not base64!', new Webhook('whsec_not base64!', { format: 'raw' })],
 ] as const) {
   test(`a receiver with the Standard Webhooks library can check the signature of a secret that is ${name}`, () => {
-    const sent = headersOf(letter, secret, Date.now())
+    const sent = headersOf(letter, [secret], Date.now())
     const body = Buffer.from(letter.body).toString('utf8')
     library.verify(body, sent, { jsonParse: false })
     assert.throws(() => library.verify(`${body} `, sent, { jsonParse: false }))
@@ -62,6 +62,23 @@ for (const [name, secret, library] of [
     assert.equal(sent['x-engine-secret'], secret)
   })
 }
+
+test('with several secrets each signs, and a receiver that knows any one of them takes it; the first is sent as it is', () => {
+  const [old, young] = [`whsec_${base64}`, 'the-new-plain-secret']
+  const sent = headersOf(letter, [old, young], Date.now())
+  const body = Buffer.from(letter.body).toString('utf8')
+  for (const library of [new Webhook(old), new Webhook(young, { format: 'raw' })]) {
+    library.verify(body, sent, { jsonParse: false })
+    assert.throws(() => library.verify(`${body} `, sent, { jsonParse: false }))
+  }
+  const another = new Webhook('another plain secret', { format: 'raw' })
+  assert.throws(() => another.verify(body, sent, { jsonParse: false }))
+  const [first, second, ...more] = (sent['webhook-signature'] ?? '').split(' ')
+  assert.deepEqual(more, [])
+  assert.equal(headersOf(letter, [old], Number(sent['webhook-timestamp']) * 1000)['webhook-signature'], first)
+  assert.equal(headersOf(letter, [young], Number(sent['webhook-timestamp']) * 1000)['webhook-signature'], second)
+  assert.equal(sent['x-engine-secret'], old)
+})
 
 test('the key of a secret that is not ASCII is its UTF-8 bytes', () => {
   assert.deepEqual(signingKey('тайна'), Buffer.from('тайна', 'utf8'))

@@ -1,6 +1,8 @@
 /** Deliveries over real sockets: tries, pauses, acks, receivers that misbehave, shutdown. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import v8 from 'node:v8'
+import vm from 'node:vm'
 import { Webhook } from 'standardwebhooks'
 import { runId, type RunId } from '../../src/contract/ids.ts'
 import { createOutbox, type OutboxOptions } from '../../src/delivery/outbox.ts'
@@ -28,7 +30,7 @@ function open(t: TestContext, more: Partial<OutboxOptions> = {}): Opened {
   const outbox = createOutbox({
     store: runs.store,
     egress: openEgress(t),
-    secret: SECRET,
+    secrets: [SECRET],
     random: () => 0,
     onBug: (_id, error) => void bugs.push(error),
     ...more,
@@ -457,3 +459,173 @@ test('SD-03: two hundred deliveries at once to receivers of their own cause no w
   assert.equal(notes(runs).length, 200)
   assert.equal(timers.size, 0)
 })
+
+test("a receiver's Retry-After, in seconds or as a date, makes a pause longer, never shorter, up to the end of the schedule", async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_700_000_000_000 })
+  const { runs, outbox } = open(t)
+  const asks = (seconds: string) => status(503, { 'retry-after': seconds })
+  const receiver = await startReceiver(
+    t,
+    asks('30'),
+    // 40 s after the second try, which was due at 22:13:50.
+    asks('Tue, 14 Nov 2023 22:14:30 GMT'),
+    asks('86400'),
+    status(500, { 'retry-after': 'soon' }),
+    status(200),
+  )
+  ended(runs, receiver.url)
+  outbox.add(ID)
+  const due: (string | null | undefined)[] = []
+  for (const [index, pause] of [30_000, 40_000, 20_000, 45_000].entries()) {
+    await eventually(() => notes(runs).length === index + 1)
+    due.push(attemptsOf(runs).at(-1)?.next_at)
+    t.mock.timers.tick(pause - 1)
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(receiver.got.length, index + 1)
+    t.mock.timers.tick(1)
+  }
+  await outbox.flush(never())
+  assert.equal(deliveryOf(runs), 'delivered')
+  assert.deepEqual(due, [
+    '2023-11-14T22:13:50.000Z',
+    '2023-11-14T22:14:30.000Z',
+    // What is left of 80 s is less than the pause itself.
+    '2023-11-14T22:14:50.000Z',
+    '2023-11-14T22:15:35.000Z',
+  ])
+  assert.equal(attemptsOf(runs).at(-1)?.next_at, null)
+})
+
+test('410 ends a delivery for good, whatever was left of its schedule', async (t) => {
+  const { runs, outbox } = open(t, { pausesMs: [0, 0, 0] })
+  const receiver = await startReceiver(t, status(500), status(410, { 'retry-after': '1' }), status(200))
+  ended(runs, receiver.url)
+  outbox.add(ID)
+  await eventually(() => notes(runs).length === 2)
+  await outbox.flush(never())
+  assert.equal(receiver.got.length, 2)
+  assert.deepEqual(
+    attemptsOf(runs).map(({ status, fault, next_at }) => [status, fault, next_at === null]),
+    [
+      [500, 'status', false],
+      [410, 'gone', true],
+    ],
+  )
+  assert.deepEqual([deliveryOf(runs), runs.runs.get(ID)?.view.state], ['gone', 'ended'])
+})
+
+test('sent again in a pause: the pause ends now and the schedule begins anew', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+  const { runs, outbox } = open(t, { pausesMs: [1000, 2000] })
+  const receiver = await startReceiver(t, status(500), status(500), status(500), status(500), status(200))
+  ended(runs, receiver.url)
+  outbox.add(ID)
+  await eventually(() => notes(runs).length === 1)
+  t.mock.timers.tick(1000)
+  await eventually(() => notes(runs).length === 2)
+  outbox.again(ID, false)
+  await eventually(() => notes(runs).length === 3)
+  for (const pause of [1000, 2000]) {
+    t.mock.timers.tick(pause)
+    await receiver.count(pause === 1000 ? 4 : 5)
+    await eventually(() => notes(runs).length === receiver.got.length)
+  }
+  await outbox.flush(never())
+  assert.equal(deliveryOf(runs), 'delivered')
+})
+
+test('sent again while a try is on the wire: that try is the first of the new ones, and no second one is beside it', async (t) => {
+  const { runs, outbox } = open(t, { pausesMs: [0] })
+  const receiver = await startReceiver(t, status(500), () => {}, status(500), status(200))
+  ended(runs, receiver.url)
+  outbox.add(ID)
+  await receiver.count(2)
+  outbox.again(ID, false)
+  for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(receiver.got.length, 2)
+  receiver.got[1]?.response.writeHead(500).end()
+  await receiver.count(3)
+  await outbox.flush(never())
+  // One pause: the try on the wire, and one more.
+  assert.equal(receiver.got.length, 3)
+  assert.equal(deliveryOf(runs), 'undelivered')
+})
+
+test('what the harness has is sent again when that is asked for, the same bytes, and an ack stops it', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+  const { runs, outbox } = open(t)
+  const receiver = await startReceiver(t, status(200), status(500), status(500), status(200))
+  ended(runs, receiver.url)
+  outbox.add(ID)
+  await outbox.flush(never())
+  const again = open(t)
+  again.runs.runs.set(ID, runs.runs.get(ID) ?? assert.fail())
+  again.outbox.again(ID, true)
+  await eventually(() => notes(again.runs).length === 1)
+  t.mock.timers.tick(5_000)
+  await receiver.count(3)
+  await eventually(() => notes(again.runs).length === 2)
+  assert.equal(new Set(receiver.got.map(({ body }) => body.toString())).size, 1)
+  again.outbox.stop(ID)
+  await again.outbox.flush(never())
+  t.mock.timers.tick(1_000_000)
+  assert.deepEqual([receiver.got.length, deliveryOf(again.runs)], [3, 'delivered'])
+})
+
+test('without a secret nothing is sent: a run that outlasted a change of the settings fails its tries and says why', async (t) => {
+  const { runs, outbox } = open(t, { pausesMs: [], secrets: null })
+  const receiver = await startReceiver(t, status(200))
+  ended(runs, receiver.url)
+  outbox.add(ID)
+  await outbox.flush(never())
+  assert.equal(receiver.got.length, 0)
+  assert.deepEqual(
+    attemptsOf(runs).map(({ fault, error }) => [fault, error]),
+    [['not_sent', 'CALLBACK_SECRET is not set: nothing is sent unsigned']],
+  )
+})
+
+test('a run that is dropped while it waits for its next try ends there', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+  const { runs, outbox } = open(t)
+  const receiver = await startReceiver(t, status(500))
+  ended(runs, receiver.url)
+  outbox.add(ID)
+  await eventually(() => notes(runs).length === 1)
+  runs.runs.delete(ID)
+  outbox.stop(ID)
+  await outbox.flush(never())
+  assert.equal(receiver.got.length, 1)
+})
+
+test('between two tries nothing of a result is held: three hundred deliveries of 1 MB that wait are a few ids', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+  const egress: Egress = {
+    request: async () => ({ kind: 'fault', fault: { kind: 'connect', message: 'no' } }),
+    judge: () => null,
+    close: async () => {},
+  }
+  const { runs, outbox } = open(t, { egress })
+  const big = JSON.stringify({ text: 'x'.repeat(1_000_000) })
+  const before = await arrayBuffersNow()
+  for (let index = 0; index < 300; index += 1) {
+    const id = runId(`01J00000000000000000001${String(index).padStart(3, '0')}`)
+    runs.add(id).callback = { url: `https://harness-${index}.example/`, headers: {} }
+    runs.end(big, 'completed', id)
+    outbox.add(id)
+  }
+  await eventually(() => notes(runs).length === 300)
+  const held = (await arrayBuffersNow()) - before
+  assert.ok(held < 30_000_000, `${held} bytes`)
+  await outbox.flush(AbortSignal.abort())
+})
+
+/** After a collection, which this process was not started to offer. */
+async function arrayBuffersNow(): Promise<number> {
+  v8.setFlagsFromString('--expose-gc')
+  const collect = vm.runInNewContext('gc') as () => void
+  collect()
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  return process.memoryUsage().arrayBuffers
+}

@@ -4,7 +4,12 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { type Delivery, type DeliveryEvent, FIRST, isOver, next, PAUSES_MS } from '../../src/delivery/schedule.ts'
 
-const failed = (roll: number): DeliveryEvent => ({ kind: 'failed', roll })
+const failed = (roll: number, askedMs: number | null = null, elapsedMs = 0): DeliveryEvent => ({
+  kind: 'failed',
+  roll,
+  askedMs,
+  elapsedMs,
+})
 
 test('five tries over pauses of 5, 10, 20 and 45 s, the first at once, then undelivered', () => {
   let state = FIRST
@@ -24,30 +29,49 @@ test('jitter lengthens a pause by a tenth at most and never shortens it', () => 
   assert.deepEqual(next(trying, failed(1), PAUSES_MS), { kind: 'waiting', tries: 1, pauseMs: 5_500 })
 })
 
+test('a receiver that asks for more time gets it, up to the end of the schedule; what it asks shortens nothing', () => {
+  const trying = (tries: number): Delivery => ({ kind: 'trying', tries })
+  const pauseAfter = (tries: number, askedMs: number, elapsedMs: number) => {
+    const state = next(trying(tries), failed(0, askedMs, elapsedMs), PAUSES_MS)
+    return state.kind === 'waiting' ? state.pauseMs : state.kind
+  }
+  assert.equal(pauseAfter(1, 30_000, 0), 30_000)
+  assert.equal(pauseAfter(1, 1, 0), 5_000)
+  assert.equal(pauseAfter(1, 86_400_000, 1_000), 79_000)
+  assert.equal(pauseAfter(2, 86_400_000, 79_000), 10_000)
+  assert.equal(pauseAfter(2, 86_400_000, 500_000), 10_000)
+  assert.equal(pauseAfter(5, 30_000, 0), 'undelivered')
+  assert.deepEqual(next(trying(1), failed(1, 30_000), PAUSES_MS), { kind: 'waiting', tries: 1, pauseMs: 33_000 })
+})
+
 test('every state takes every event: what does not fit changes nothing', () => {
   const waiting: Delivery = { kind: 'waiting', tries: 1, pauseMs: 5 }
   const trying: Delivery = { kind: 'trying', tries: 2 }
   const delivered: Delivery = { kind: 'delivered', tries: 2 }
   const undelivered: Delivery = { kind: 'undelivered', tries: 2 }
   const stopped: Delivery = { kind: 'stopped', tries: 2 }
+  const gone: Delivery = { kind: 'gone', tries: 2 }
   const table: [Delivery, DeliveryEvent['kind'], Delivery][] = [
     [waiting, 'due', trying],
     [waiting, 'stored', waiting],
     [waiting, 'failed', waiting],
+    [waiting, 'gone', waiting],
     [waiting, 'acked', { kind: 'stopped', tries: 1 }],
+    [waiting, 'again', FIRST],
     [trying, 'due', trying],
     [trying, 'stored', delivered],
     [trying, 'failed', { kind: 'waiting', tries: 2, pauseMs: 7 }],
+    [trying, 'gone', gone],
     [trying, 'acked', stopped],
-    ...[delivered, undelivered, stopped].flatMap((over) =>
-      (['due', 'stored', 'failed', 'acked'] as const).map((kind): [Delivery, DeliveryEvent['kind'], Delivery] => [
-        over,
-        kind,
-        over,
-      ]),
+    [trying, 'again', { kind: 'trying', tries: 1 }],
+    ...[delivered, undelivered, gone, stopped].map((over): [Delivery, 'again', Delivery] => [over, 'again', FIRST]),
+    ...[delivered, undelivered, gone, stopped].flatMap((over) =>
+      (['due', 'stored', 'failed', 'gone', 'acked'] as const).map(
+        (kind): [Delivery, DeliveryEvent['kind'], Delivery] => [over, kind, over],
+      ),
     ),
   ]
-  assert.equal(table.length, 5 * 4)
+  assert.equal(table.length, 6 * 6)
   for (const [state, kind, expected] of table) {
     const event: DeliveryEvent = kind === 'failed' ? failed(0) : { kind }
     assert.deepEqual(next(state, event, [5, 7]), expected, `${state.kind} ${kind}`)
@@ -60,7 +84,8 @@ test('no order of events makes more tries than there are pauses and one, or leav
       fc.constant<DeliveryEvent>({ kind: 'due' }),
       fc.constant<DeliveryEvent>({ kind: 'stored' }),
       fc.constant<DeliveryEvent>({ kind: 'acked' }),
-      fc.double({ min: 0, max: 1, noNaN: true }).map(failed),
+      fc.constant<DeliveryEvent>({ kind: 'gone' }),
+      fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(1e6), fc.nat(1000)).map((parts) => failed(...parts)),
     ),
     { maxLength: 40 },
   )

@@ -32,7 +32,7 @@ function webhook(answer: (post: Post) => EgressAnswer | Promise<EgressAnswer> = 
   const clock = { ms: NOON }
   const hook = createErrorWebhook({
     url: 'https://alerts.example:8443/hook/path-SECRET',
-    secret: SECRET,
+    secrets: [SECRET],
     egress: {
       async request(request) {
         const post = { request, body: JSON.parse(String(request.body)) as Post['body'] }

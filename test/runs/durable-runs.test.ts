@@ -10,7 +10,7 @@ import type { RunResult } from '../../src/contract/result.ts'
 import type { StreamEvent } from '../../src/contract/stream-event.ts'
 import type { JournalEntry } from '../../src/engine/ports.ts'
 import { createDurableRuns, type DurableRunsOptions } from '../../src/runs/durable-runs.ts'
-import type { Admission, RunLease } from '../../src/runs/ports.ts'
+import type { Admission, DeliveryAttempt, RunLease } from '../../src/runs/ports.ts'
 import { createSealer } from '../../src/runs/sealer.ts'
 import { scanFrames } from '../../src/runs/spool-frames.ts'
 import { loadRuns } from '../../src/runs/spool-load.ts'
@@ -54,7 +54,7 @@ async function live(t: TestContext, directory: string, options: Partial<DurableR
     sealer,
     maxBytes: 1e9,
     journal: (entry) => journal.push(entry),
-    onAcked: () => {},
+    outbox: { stop: () => {}, again: () => {} },
     ticket: () => 'ticket',
     say,
     ...options,
@@ -74,7 +74,7 @@ async function live(t: TestContext, directory: string, options: Partial<DurableR
     const json = JSON.stringify({ steps: 1, text })
     await lease.finish(record, { json, status: 'completed' }, done)
   }
-  return { ...runs, journal, leases, begin, finish, undelivered: recovery.undelivered }
+  return { ...runs, journal, leases, begin, finish, undelivered: recovery.undelivered, again: recovery.again }
 }
 
 /** What would be there had the process gone now. */
@@ -106,6 +106,64 @@ test('what was taken is there for the next life, ended, locked, and to be delive
   assert.equal(second.journal.filter(({ event }) => event === 'ended').length, 1)
   await second.store.delivered(runId)
   await second.begin(session('k2'))
+})
+
+const attempt: DeliveryAttempt = {
+  at: '2026-11-30T12:00:00.000Z',
+  status: 500,
+  content_type: null,
+  fault: 'status',
+  error: null,
+  duration_ms: 1,
+  next_at: null,
+}
+
+test('a receiver that is gone stays gone in the next life, until it is asked for again', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory)
+  const run = await first.begin({ ...session('k1'), ...callback })
+  await first.finish(run)
+  await first.store.noteDelivery(run.runId, attempt, 'pending')
+  await first.store.noteDelivery(run.runId, { ...attempt, status: 410, fault: 'gone' }, 'gone')
+  const second = await live(t, snapshot(t, directory))
+  assert.deepEqual([second.undelivered, second.again], [[], []])
+  const delivery = (await second.store.get(run.runId))?.delivery
+  assert.deepEqual([delivery?.state, delivery?.attempts.map(({ status }) => status)], ['gone', [500, 410]])
+  assert.equal((await second.store.admit(admission(session('k2')))).kind, 'result_pending')
+  await first.store.redeliver(run.runId)
+  const third = await live(t, snapshot(t, directory))
+  assert.deepEqual([third.undelivered, third.again], [[run.runId], []])
+  assert.equal((await third.store.get(run.runId))?.delivery.state, 'pending')
+})
+
+test('what is sent again though the harness has it goes on in the next life, until something has come of it', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory)
+  const run = await first.begin({ ...session('k1'), ...callback })
+  await first.finish(run)
+  await first.store.noteDelivery(run.runId, { ...attempt, status: 200, fault: null }, 'delivered')
+  await first.store.delivered(run.runId)
+  const nextLife = async () => {
+    const next = await live(t, snapshot(t, directory))
+    assert.equal((await next.store.get(run.runId))?.state, 'stored')
+    assert.equal((await next.store.get(run.runId))?.delivery.state, 'delivered')
+    assert.deepEqual(next.undelivered, [])
+    await next.begin(session('k2'))
+    return next.again
+  }
+  assert.deepEqual(await nextLife(), [])
+  for (const end of [
+    () => first.store.delivered(run.runId),
+    () => first.store.ack(run.runId),
+    () => first.store.noteDelivery(run.runId, attempt, 'undelivered'),
+  ]) {
+    assert.equal(await first.store.redeliver(run.runId), 'begun')
+    assert.deepEqual(await nextLife(), [run.runId])
+    await first.store.noteDelivery(run.runId, attempt, 'pending')
+    assert.deepEqual(await nextLife(), [run.runId])
+    await end()
+    assert.deepEqual(await nextLife(), [])
+  }
 })
 
 test('a life that ends while it takes up another leaves the same result to the next', async (t) => {

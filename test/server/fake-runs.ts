@@ -1,18 +1,11 @@
 /** A run store that does what a test tells it: answers of `admit` are scripted, runs end when the test says so. */
 import { runId as toRunId, type RunId } from '../../src/contract/ids.ts'
 import type { StreamEvent } from '../../src/contract/stream-event.ts'
+import type { DeliveryState } from '../../src/contract/delivery.ts'
 import type { Callback } from '../../src/contract/run-request.ts'
 import type { Status } from '../../src/contract/result.ts'
 import { createRunEventLog, type RunEventLog } from '../../src/runs/event-log.ts'
-import type {
-  Admission,
-  AdmitOutcome,
-  DeliveryAttempt,
-  DeliveryState,
-  EventLog,
-  RunStore,
-  RunView,
-} from '../../src/runs/ports.ts'
+import type { Admission, AdmitOutcome, DeliveryAttempt, EventLog, RunStore, RunView } from '../../src/runs/ports.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -49,7 +42,7 @@ export class FakeRuns {
         startedAt: '2026-11-30T12:00:00.000Z',
         deadlineAt: '2026-11-30T12:05:00.000Z',
         warnings: [],
-        delivery: { state: 'none', attempts },
+        delivery: { state: 'none', attempts, attempts_left_off: 0 },
         result: null,
       },
       log: createRunEventLog(),
@@ -115,6 +108,13 @@ export class FakeRuns {
       this.#settle(run, 'acked')
       return 'stored'
     },
+    redeliver: async (runId) => {
+      this.calls.push(`redeliver ${runId}`)
+      const run = this.runs.get(runId)
+      if (run === undefined) return 'run_not_found'
+      if (run.view.result === null) return 'run_active'
+      return run.callback === null ? 'no_callback' : 'begun'
+    },
     delivered: async (runId) => {
       this.calls.push(`delivered ${runId}`)
       const run = this.runs.get(runId)
@@ -126,7 +126,7 @@ export class FakeRuns {
       const run = this.runs.get(runId)
       if (run === undefined) return
       run.attempts.push(attempt)
-      if (run.view.state === 'ended') run.view.delivery = { state, attempts: run.attempts }
+      if (run.view.state === 'ended') run.view.delivery = { state, attempts: run.attempts, attempts_left_off: 0 }
       this.onNote()
     },
     counts: async () => ({ running: this.running, undelivered: 0 }),
@@ -140,6 +140,6 @@ export class FakeRuns {
 
   #settle(run: FakeRun, state: DeliveryState): void {
     if (run.view.state !== 'ended') return
-    Object.assign(run.view, { state: 'stored', delivery: { state, attempts: run.attempts } })
+    Object.assign(run.view, { state: 'stored', delivery: { state, attempts: run.attempts, attempts_left_off: 0 } })
   }
 }

@@ -16,7 +16,7 @@ test('GET tells state, deliveries and the result in its own bytes', async (t) =>
     status: 'running',
     started_at: '2026-11-30T12:00:00.000Z',
     deadline_at: '2026-11-30T12:05:00.000Z',
-    delivery: { state: 'none', attempts: [] },
+    delivery: { state: 'none', attempts: [], attempts_left_off: 0 },
     result: null,
   })
 
@@ -25,15 +25,17 @@ test('GET tells state, deliveries and the result in its own bytes', async (t) =>
     at: '2026-11-30T12:00:01.000Z',
     status: 500,
     content_type: 'text/html',
+    fault: 'status' as const,
     error: null,
     duration_ms: 3,
+    next_at: null,
   }
-  run.view.delivery = { state: 'undelivered', attempts: [attempt] }
+  run.view.delivery = { state: 'undelivered', attempts: [attempt], attempts_left_off: 0 }
   const ended = await call(port, { path: `/runs/${ID}`, headers: ENGINE })
   assert.equal(ended.status, 200)
   assert.ok(ended.text.endsWith(`,"result":${RESULT}}`))
   const { status, delivery } = JSON.parse(ended.text)
-  assert.deepEqual({ status, delivery }, { status: 'failed', delivery: { state: 'undelivered', attempts: [attempt] } })
+  assert.deepEqual({ status, delivery }, { status: 'failed', delivery: run.view.delivery })
   assert.equal(ended.headers['content-length'], String(Buffer.byteLength(ended.text)))
 })
 

@@ -17,7 +17,7 @@ async function receiver(t: TestContext) {
 /** As the engine sends it. */
 async function send(url: string, secret: string): Promise<number> {
   const letter = envelope(RUN_ID, { url, headers: {} }, JSON.stringify(exampleResult()))
-  const headers = headersOf(letter, secret, Date.now())
+  const headers = headersOf(letter, [secret], Date.now())
   const response = await fetch(url, { method: 'POST', headers, body: Buffer.from(letter.body) })
   await response.arrayBuffer()
   return response.status

@@ -9,7 +9,7 @@ const callback = { url: 'https://shop.example.com/', headers: {} }
 /** As the engine signs. */
 function letter(secret: string, atMs = NOW) {
   const sent = envelope('run_1', callback, '{"text":"übrig"}')
-  return { headers: { ...headersOf(sent, secret, atMs) }, body: Buffer.from(sent.body) }
+  return { headers: { ...headersOf(sent, [secret], atMs) }, body: Buffer.from(sent.body) }
 }
 
 test('what the engine signs is genuine, with a plain secret and with one in the form of the scheme', () => {
