@@ -5,7 +5,7 @@
 import type { JsonObject } from '../../contract/json.ts'
 import type { UsageReading } from '../dialect.ts'
 import { tokenCount, tokensOf } from '../token-count.ts'
-import { isObject } from '../wire-value.ts'
+import { isObject, list, type WireObject } from '../wire-value.ts'
 
 /** Lays the later usage object over the earlier one; a field that is null says nothing. */
 export function overlaid(earlier: JsonObject | null, later: JsonObject): JsonObject {
@@ -19,23 +19,35 @@ export function overlaid(earlier: JsonObject | null, later: JsonObject): JsonObj
  * @param wrote something of the model came
  */
 export function anthropicUsage(raw: JsonObject | null, outputTold: boolean, wrote: boolean): UsageReading | null {
-  const input = tokenCount(raw?.['input_tokens'])
-  if (raw === null || input === null) return null
-  const told = outputTold ? tokenCount(raw['output_tokens']) : null
+  if (raw === null || tokenCount(raw['input_tokens']) === null) return null
+  const told = outputTold && tokenCount(raw['output_tokens']) !== null
+  const counted = [raw, ...passesApart(raw)]
+  const sum = (field: string) => counted.reduce((total, usage) => total + (tokenCount(usage[field]) ?? 0), 0)
   const details = raw['output_tokens_details']
   const tokens = tokensOf({
-    input,
-    cacheRead: tokenCount(raw['cache_read_input_tokens']) ?? 0,
-    cacheWrite: tokenCount(raw['cache_creation_input_tokens']) ?? 0,
-    output: told ?? 0,
+    input: sum('input_tokens'),
+    cacheRead: sum('cache_read_input_tokens'),
+    cacheWrite: sum('cache_creation_input_tokens'),
+    output: told ? sum('output_tokens') : 0,
     reasoning: (isObject(details) ? tokenCount(details['thinking_tokens']) : null) ?? 0,
   })
   if (wrote && tokens.total_tokens === 0) return null
-  return { tokens, known: told === null ? 'input' : 'all', ...longWrites(raw['cache_creation']) }
+  const long = counted.reduce((total, usage) => total + longWrites(usage), 0)
+  return { tokens, known: told ? 'all' : 'input', ...(long === 0 ? {} : { cacheWriteLong: long }) }
+}
+
+/**
+ * Passes over a model that the figures beside `iterations` leave out, such as the one that compacts a conversation: those of
+ * the answer itself are of type `message`, and are in.
+ */
+function passesApart(raw: JsonObject): WireObject[] {
+  return list(raw['iterations']).filter(
+    (pass): pass is WireObject => isObject(pass) && typeof pass['type'] === 'string' && pass['type'] !== 'message',
+  )
 }
 
 /** The classes of cache writes; without them all are of the shorter one. */
-function longWrites(classes: JsonObject[string] | undefined): Pick<UsageReading, 'cacheWriteLong'> {
-  const long = isObject(classes) ? tokenCount(classes['ephemeral_1h_input_tokens']) : null
-  return long === null || long === 0 ? {} : { cacheWriteLong: long }
+function longWrites(usage: WireObject): number {
+  const classes = usage['cache_creation']
+  return (isObject(classes) ? tokenCount(classes['ephemeral_1h_input_tokens']) : null) ?? 0
 }

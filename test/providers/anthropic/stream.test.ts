@@ -386,6 +386,27 @@ test('AC-04: thinking is a part of the output, and later totals replace earlier 
   )
 })
 
+test('passes that the figures leave out are counted, those that are in them are not counted again', () => {
+  const iterations = [
+    { type: 'compaction', input_tokens: 1000, output_tokens: 50, cache_creation: { ephemeral_1h_input_tokens: 7 } },
+    { type: 'message', input_tokens: 120, output_tokens: 30 },
+    { type: 'advisor_message', input_tokens: '200', output_tokens: 8, cache_read_input_tokens: 3 },
+    { input_tokens: 5000 },
+    null,
+  ]
+  const { usage } = reading(
+    start({ input_tokens: 120, output_tokens: 1 }),
+    TEXT,
+    words(0, 'x'),
+    finish('end_turn', { output_tokens: 30, iterations }),
+    END,
+  )
+  assert.deepEqual(
+    [usage?.tokens.input_tokens, usage?.tokens.cache_read_tokens, usage?.tokens.output_tokens, usage?.cacheWriteLong],
+    [1320, 3, 88, 7],
+  )
+})
+
 test('AC-06: usage that is missing, negative or all zero for an answer with content is unknown', () => {
   const usage = (first: object | null, last: object | undefined) =>
     reading(start(first as object), TEXT, words(0, 'x'), finish('end_turn', last), END).usage
