@@ -1,5 +1,5 @@
 /** A chunk in the form of chat completions: what every dialect of that form asks of it first. Pure. */
-import { isObject, list, type WireObject } from './wire-value.ts'
+import { isObject, list, place, type WireObject } from './wire-value.ts'
 
 const DONE = '[DONE]'
 /** The mark and some white space round it: longer data is not worth a look. */
@@ -13,7 +13,7 @@ export function isEndMark(data: string): boolean {
 /** Choice 0; others exist only where a caller's extra fields asked for them. */
 export function firstChoice(chunk: WireObject): WireObject | null {
   for (const choice of list(chunk['choices'])) {
-    if (isObject(choice) && (choice['index'] ?? 0) === 0) return choice
+    if (isObject(choice) && (place(choice['index']) ?? 0) === 0) return choice
   }
   return null
 }

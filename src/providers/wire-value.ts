@@ -29,3 +29,9 @@ export function parseEvent(data: string): unknown {
     return undefined
   }
 }
+
+/** A number that tells which of several is meant, also where it comes as digits; null where none is told. */
+export function place(value: unknown): number | null {
+  if (typeof value === 'number') return value
+  return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : null
+}

@@ -10,10 +10,10 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { ModelCall } from '../../engine/ports.ts'
 import { MAX_ARGUMENTS_LENGTH, MAX_CALLS, readArguments } from '../arguments.ts'
 import { JsonScan } from '../json-scan.ts'
-import { isObject, text, type WireObject } from '../wire-value.ts'
+import { isObject, place, text, type WireObject } from '../wire-value.ts'
 
 interface OpenCall {
-  readonly index: unknown
+  readonly index: number | null
   id: string
   name: string
   readonly pieces: string[]
@@ -48,13 +48,13 @@ export class ToolCalls {
 
   /** Takes one entry of `delta.tool_calls`; gives how many UTF-16 units of arguments it held. */
   fragment(entry: WireObject): number {
-    const { index } = entry
+    const index = place(entry['index'])
     const wire = isObject(entry['function']) ? entry['function'] : entry
     const id = text(entry['id'])
     const name = text(wire['name'])
     const args = argumentsText(wire['arguments'])
-    if (id === '' && name === '' && args === '' && typeof index !== 'number') return 0
-    const call = this.#callFor(typeof index === 'number' ? index : null, id, name, args)
+    if (id === '' && name === '' && args === '' && index === null) return 0
+    const call = this.#callFor(index, id, name, args)
     this.#last = call
     if (call === null) return args.length
     if (isObject(entry['extra_content'])) call.extra = entry['extra_content'] as JsonObject

@@ -3,7 +3,7 @@
  * one id for all, so an id counts only where one of the two events tells no index; and where nothing known is told, the item
  * before is meant.
  */
-import { isObject, text, type WireObject } from '../wire-value.ts'
+import { isObject, place, text, type WireObject } from '../wire-value.ts'
 import type { OutputItem } from './output-items.ts'
 
 export class ItemIndex {
@@ -22,9 +22,9 @@ export class ItemIndex {
 
   /** From now on the event's index and id, as far as it tells them, lead to this item. */
   add(event: WireObject, item: OutputItem): void {
-    const index = event['output_index']
+    const index = place(event['output_index'])
     const id = idOf(event)
-    if (typeof index === 'number') {
+    if (index !== null) {
       this.#byIndex.set(index, item)
       this.#numbered.add(item)
     }
@@ -33,9 +33,9 @@ export class ItemIndex {
   }
 
   #meant(event: WireObject): OutputItem | null {
-    const index = event['output_index']
+    const index = place(event['output_index'])
     const named = this.#byId.get(idOf(event)) ?? null
-    if (typeof index !== 'number') return named ?? this.#last
+    if (index === null) return named ?? this.#last
     return this.#byIndex.get(index) ?? (named !== null && !this.#numbered.has(named) ? named : null)
   }
 }

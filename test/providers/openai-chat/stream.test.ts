@@ -453,3 +453,12 @@ test('what has come is counted in UTF-16 units, reasoning and arguments included
   )
   assert.deepEqual([heard.reader.outputLength, heard.reader.started], [9, true])
 })
+
+test('a choice whose index comes as digits is choice 0, and choice 1 is none', () => {
+  const { parts } = read(dialectCall({}), [
+    { choices: [{ index: '0', delta: { content: 'Hi' } }] },
+    { choices: [{ index: '1', delta: { content: 'there' } }] },
+    { choices: [{ index: '0', delta: {}, finish_reason: 'stop' }] },
+  ])
+  assert.deepEqual(parts, [{ type: 'text', text: 'Hi' }])
+})

@@ -264,3 +264,12 @@ function pieces(text: string, cuts: readonly number[]): string[] {
   }
   return found
 }
+
+test('an index that comes as digits is the same index', () => {
+  const tail = { ...TC(undefined, undefined, undefined, '1}'), index: '0' }
+  const other = { ...TC(undefined, 'c2', 'g', '{}'), index: '1' }
+  assert.deepEqual(calls({ ...TC(undefined, 'c1', 'f', '{"a":'), index: '0' }, other, tail), [
+    ['c1', 'f', { a: 1 }],
+    ['c2', 'g', {}],
+  ])
+})
