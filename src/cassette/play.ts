@@ -42,11 +42,14 @@ export async function play(cassette: Cassette): Promise<Played> {
   const lateResults = createLateResults({ now: () => time.now })
   playLateResults(cassette, time, startedAt, lateResults)
   const stops = { cancelled: new AbortController(), lost: new AbortController(), shutdown: new AbortController() }
-  const stopped = lines.find((line) => line.kind === 'stop')
-  if (stopped !== undefined && stopped.why !== 'deadline') {
-    const stop = stops[stopped.why]
-    playStop(stopped, startedAt, time, given, () => stop.abort())
+  // The second one ended what was drained after a cancel.
+  const stopLines = lines.filter((line) => line.kind === 'stop')
+  for (const line of stopLines) {
+    if (line.why === 'deadline') continue
+    const stop = stops[line.why]
+    playStop(line, startedAt, time, given, () => stop.abort())
   }
+  let deadlines = 0
   const journal: JournalEntry[] = []
   let json: string | null = null
   const sources: RunSources = {
@@ -55,10 +58,13 @@ export async function play(cassette: Cassette): Promise<Played> {
     ticket: () => SECRET,
     now: given.clock('clock run'),
     newCallId: () => given.callId(),
-    atDeadline: (at, run) =>
-      stopped?.why === 'deadline'
-        ? playStop(stopped, startedAt, time, given, run)
-        : time.schedule(at, Number.MAX_SAFE_INTEGER, run),
+    atDeadline(at, run) {
+      const line = stopLines[deadlines]
+      deadlines += 1
+      return line?.why === 'deadline'
+        ? playStop(line, startedAt, time, given, run)
+        : time.schedule(at, Number.MAX_SAFE_INTEGER, run)
+    },
     stopped: () => {},
     ended: (result) => (json = result),
   }
@@ -116,6 +122,7 @@ function leaseOf({ run }: Cassette, { cancelled, lost }: Stops): RunLease {
     // What a later version has beside stands as it would in a new run.
     load: async () => ({ ...openRecord(run.record.runId, run.record.request, [], 0), ...run.record }),
     commit: async () => undefined,
+    announce: async () => undefined,
     finish: async () => undefined,
     append: () => {},
   }

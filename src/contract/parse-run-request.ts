@@ -52,7 +52,6 @@ export function parseRunRequest(body: Json, options: ParseOptions): ParsedReques
   // A list that is full ended the check early: then nothing of the body is known to be right.
   const judged = faults.full ? {} : body
   const wire = soundCopy(RunRequestBody as unknown as Keywords, judged, '', faults) as unknown as RunRequestBody
-  refuseUnbuilt(wire, faults)
   const timezone = checkMeta(wire.meta ?? {}, faults) ?? options.defaultTimezone
   const { fallbacks, ...first } = wire.llm
   const request: RunRequest = {
@@ -79,14 +78,6 @@ export function parseRunRequest(body: Json, options: ParseOptions): ParsedReques
   }
   checkCost(request, faults)
   return { request, faults, warnings }
-}
-
-/** Options of the contract that this version does not carry out are refused, never silently ignored (SPEC §0). */
-function refuseUnbuilt(wire: RunRequestBody, faults: Faults): void {
-  const unbuilt: [string, boolean][] = [['limits.on_cancel', wire.limits?.on_cancel === 'drain']]
-  for (const [path, used] of unbuilt) {
-    if (used) faults.add(path, 'is not built in this version: leave it out or send null')
-  }
 }
 
 /** A cost limit means something only where every attempt has a cost, in one currency. */
@@ -200,6 +191,7 @@ function limits(wire: NonNullable<RunRequestBody['limits']>): Limits {
     tool_result_max_bytes: wire.tool_result_max_bytes ?? defaults.tool_result_max_bytes,
     final_answer: wire.final_answer ?? true,
     approval_ttl_ms: wire.approval_ttl_ms ?? defaults.approval_ttl_ms,
+    on_cancel: wire.on_cancel ?? 'cut',
     loop_guard: guardLimits(wire.loop_guard ?? {}),
   }
 }

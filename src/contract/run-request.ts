@@ -106,7 +106,7 @@ const Limits = closed({
   tool_result_max_bytes: maybe(wholeNumber(256, 10_485_760)),
   final_answer: maybe(Type.Boolean()),
   approval_ttl_ms: maybe(wholeNumber(1000, 31_536_000_000)),
-  on_cancel: maybe(oneWordOf(['cut', 'drain'])),
+  on_cancel: maybe(oneWordOf(['cut', 'drain'], 'drain: a cancelled answer is read to its end, for its exact usage')),
   loop_guard: maybe(LoopGuard),
 })
 
@@ -221,6 +221,8 @@ export interface Limits {
   readonly tool_result_max_bytes: number
   readonly final_answer: boolean
   readonly approval_ttl_ms: number
+  /** `drain`: a cancelled answer is read to its end, unshown, for its exact usage. */
+  readonly on_cancel: 'cut' | 'drain'
   readonly loop_guard: GuardLimits
 }
 

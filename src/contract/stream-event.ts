@@ -46,3 +46,5 @@ type Data<N extends StreamEventName> = Static<(typeof streamEvents)[N]>
 export type StreamEvent = {
   readonly [N in StreamEventName]: { readonly event: N; readonly data: Data<N> }
 }[StreamEventName]
+
+export type DoneEvent = Extract<StreamEvent, Readonly<Record<'event', 'done'>>>

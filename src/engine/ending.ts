@@ -6,6 +6,7 @@ import { instantText } from '../contract/instant.ts'
 import { textOf, type StopReason } from '../contract/message.ts'
 import type { LimitReached, RunResult, Status } from '../contract/result.ts'
 import type { SentenceKey } from '../contract/sentence.ts'
+import type { DoneEvent } from '../contract/stream-event.ts'
 import type { Usage } from '../contract/usage.ts'
 import { limitBehind, type FinalReason } from './plan.ts'
 import type { Interruption } from './ports.ts'
@@ -103,6 +104,23 @@ function newestText(record: RunRecord): string {
   return ''
 }
 
+/** What the stream tells of the end. */
+export function doneOf(
+  record: RunRecord,
+  { error, limit, status, stop }: Ending,
+  say: (key: SentenceKey) => string,
+): DoneEvent {
+  const pending = record.pending.length
+  return {
+    event: 'done',
+    data: { status, stop_reason: stop, limit_reached: limit, error: errorOf(error, say), pending },
+  }
+}
+
+function errorOf(error: Ending['error'], say: (key: SentenceKey) => string): RunResult['error'] {
+  return error === null ? null : { code: error, message: say(error) }
+}
+
 export function resultOf(
   record: RunRecord,
   ending: Ending,
@@ -128,7 +146,7 @@ export function resultOf(
     pending: record.pending,
     tool_calls: record.toolCalls,
     usage,
-    error: ending.error === null ? null : { code: ending.error, message: say(ending.error) },
+    error: errorOf(ending.error, say),
     warnings: record.warnings,
     steps: record.steps,
     started_at: record.startedAt,

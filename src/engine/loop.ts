@@ -11,6 +11,7 @@ import {
   answered,
   awaitingTool,
   cutStop,
+  doneOf,
   failed,
   failedBehindLimit,
   interrupted,
@@ -62,7 +63,9 @@ async function loop(record: RunRecord, ports: EnginePorts, signal: AbortSignal):
         if (why === 'deadline' && mended !== null && answer.shown === '')
           return endLate(record, prompt, mended, tap, ports)
         keepShown(record, prompt, { text: answer.shown, target: answer.target, stop: cutStop[why] }, ports.now())
-        return stopped(record, ports, why, answer.shown)
+        const ending = stopped(record, ports, why, answer.shown)
+        if (answer.drained !== undefined) await drained(record, ending, answer.drained, ports)
+        return ending
       }
       case 'failed': {
         const { code, detail } = answer.failure
@@ -234,6 +237,13 @@ function beginStep(record: RunRecord, ports: EnginePorts, final: FinalReason | n
 function stopped(record: RunRecord, ports: EnginePorts, why: Interruption, shown: string): Ending {
   if (why === 'deadline') journalLimit(record, ports, 'timeout_ms')
   return interrupted(record, why, shown, ports.say)
+}
+
+/** The end is known to everyone; the result waits for the usage of what is still read. */
+async function drained(record: RunRecord, ending: Ending, drain: Promise<void>, ports: EnginePorts): Promise<void> {
+  record.announced = true
+  await ports.announce(doneOf(record, ending, ports.say))
+  await drain
 }
 
 function journalLimit(record: RunRecord, ports: EnginePorts, limit: LimitReached): void {

@@ -11,7 +11,7 @@ import type { ReasoningPart, StopReason, StoredMessage, TextPart } from '../cont
 import type { PendingCall, Warning } from '../contract/result.ts'
 import type { RunRequest, Tool } from '../contract/run-request.ts'
 import type { SentenceKey } from '../contract/sentence.ts'
-import type { ResetReason, StreamEvent } from '../contract/stream-event.ts'
+import type { DoneEvent, ResetReason, StreamEvent } from '../contract/stream-event.ts'
 import type { Attempt } from '../contract/usage.ts'
 
 /** Why a run is being stopped from outside. */
@@ -54,7 +54,7 @@ export interface StepTap {
   wait(reason: 'queue' | 'retry', ms: number): void
   /** A commit point: the request leaves only after this has resolved. */
   attemptStarting(attempt: { readonly attempt: number; readonly target: number }): Promise<void>
-  /** Every attempt that started ends here exactly once, whatever became of it. */
+  /** Every attempt that started ends here exactly once, whatever became of it; one that is drained after the answer. */
   attemptEnded(attempt: Attempt): void
   warn(warning: Warning): void
 }
@@ -95,12 +95,21 @@ export type StepAnswer =
   | { readonly kind: 'answer'; readonly message: ModelMessage }
   /** All attempts and fallbacks are used up. `shown`: the text of this step that was streamed and not reset. */
   | { readonly kind: 'failed'; readonly failure: ProviderFailure; readonly shown: string; readonly target: number }
-  /** The signal aborted. `shown` as above. */
-  | { readonly kind: 'interrupted'; readonly shown: string; readonly target: number }
+  /**
+   * The signal aborted. `shown` as above. `drained`: the attempt that was under way is read on, unshown; resolves once it has
+   * ended and been told of. Absent: nothing is under way.
+   */
+  | {
+      readonly kind: 'interrupted'
+      readonly shown: string
+      readonly target: number
+      readonly drained?: Promise<void>
+    }
   /** `giveUpAt` passed with nothing shown. */
   | { readonly kind: 'out_of_time' }
 
-export type ModelPort = (ask: Ask, tap: StepTap, signal: AbortSignal) => Promise<StepAnswer>
+/** `drain`: an attempt under way when the run is cancelled is read on until this aborts. null or absent: it is cut. */
+export type ModelPort = (ask: Ask, tap: StepTap, signal: AbortSignal, drain?: AbortSignal | null) => Promise<StepAnswer>
 
 // ---------------------------------------------------------------------------------------------------------- tools
 
@@ -168,13 +177,15 @@ export type JournalEntry = { readonly event: string; readonly run_id: string | n
 }
 
 export interface EnginePorts {
-  readonly model: ModelPort
+  model(ask: Ask, tap: StepTap, signal: AbortSignal): Promise<StepAnswer>
   readonly tools: ToolPort
   /** Milliseconds since the epoch. */
   now(): number
   newCallId(): CallId
   commit(point: CommitPoint): Promise<void>
   emit(event: StreamEvent): void
+  /** Tells how the run ends before its result is there: an attempt is still drained for its usage. Called at most once. */
+  announce(done: DoneEvent): Promise<void>
   journal(entry: JournalEntry): void
   /** Signs a pending call (SPEC §5.5). */
   ticket(call: Omit<PendingCall, 'ticket' | 'operation_id'> & { readonly run_id: RunId }): string

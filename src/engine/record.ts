@@ -54,6 +54,8 @@ export interface RunRecord {
   output: Json
   /** The note of the next step, beside what its plan says. */
   note: string | null
+  /** It is cancelled and that was told, while its last attempt is drained for its usage. */
+  announced: boolean
 }
 
 export interface Repair {
@@ -120,5 +122,6 @@ export function openRecord(runId: RunId, request: RunRequest, warnings: readonly
     repairs: 0,
     output: null,
     note: null,
+    announced: false,
   }
 }

@@ -4,7 +4,8 @@
  * `status` answers two questions, whether there was an answer and whether its price is known:
  * - `ok`: a whole answer whose usage was told.
  * - `failed`: no answer, and its usage is known. Either it was told (an error after the counts), or there is none: the
- *   request never reached the provider, or the provider itself said that it failed before anything of the model came.
+ *   request never reached the provider, or the provider itself said that it failed before anything of the model came. So is
+ *   one that was cancelled and drained to its usage.
  * - `unknown`: everything else. A whole answer without usage; one that was cut, cancelled, timed out or unreadable.
  *
  * `estimated` is true for `unknown` only. A count that was told stays as told; a count that was not is a rule of thumb over
@@ -28,6 +29,12 @@ export interface AttemptFacts {
   readonly interruption: string | null
 }
 
+/** What a drained attempt came to in the end changes nothing: the cancel had stopped it. */
+function errorCodeOf({ drained, end, fault }: AttemptOutcome, interruption: string | null): string | null {
+  if (drained) return 'cancelled'
+  return end === 'answer' ? null : (fault?.class ?? interruption)
+}
+
 type Figures = Pick<Attempt, 'status' | 'estimated'> & Tokens
 
 export function attemptRecord(facts: AttemptFacts): Attempt {
@@ -43,7 +50,7 @@ export function attemptRecord(facts: AttemptFacts): Attempt {
     estimated,
     cost: price(tokens, target.pricing, outcome.reading?.usage?.cacheWriteLong),
     http_status: outcome.httpStatus,
-    error_code: outcome.end === 'answer' ? null : (outcome.fault?.class ?? facts.interruption),
+    error_code: errorCodeOf(outcome, facts.interruption),
     provider_request_id: outcome.requestId,
     queued_ms: facts.queuedMs,
     first_token_ms: outcome.firstTokenMs,
@@ -54,7 +61,7 @@ export function attemptRecord(facts: AttemptFacts): Attempt {
 function figuresOf(outcome: AttemptOutcome, body: string): Figures {
   const usage = outcome.reading?.usage ?? null
   if (usage?.known === 'all') {
-    return { ...usage.tokens, status: outcome.end === 'answer' ? 'ok' : 'failed', estimated: false }
+    return { ...usage.tokens, status: outcome.end === 'answer' && !outcome.drained ? 'ok' : 'failed', estimated: false }
   }
   if (usage === null && costNothing(outcome)) return { ...NO_TOKENS, status: 'failed', estimated: false }
   const told = usage?.tokens ?? { ...NO_TOKENS, input_tokens: estimateInput(body) }

@@ -8,6 +8,9 @@
  * - `aborted`, `given_up`, `deadline`: the signal, the step's `giveUpAt` (nothing shown by then) or the run's deadline did.
  *   An answer that only waited for late usage then counts as `answer`: nothing of it is missing.
  *
+ * With `drain` an abort for a cancel ends nothing by itself: the attempt shows nothing more and is read on, for its usage, to
+ * one of the ends above, until `drain` aborts or too much has come.
+ *
  * Whatever came before the end is in `reading`, so that usage told early is kept. Nothing reaches the sink after the outcome.
  * One timer an attempt: it looks at time stamps when it fires, so that a chunk costs no timer.
  */
@@ -32,6 +35,8 @@ export interface Exchange {
   readonly limits: AttemptLimits
   readonly sink: Sink
   readonly signal: AbortSignal
+  /** null or absent: an abort cuts, whatever for. `onDraining`: the attempt has begun to be drained; nothing waits for it any more. */
+  readonly drain?: { readonly signal: AbortSignal; readonly onDraining: () => void } | null
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -44,6 +49,8 @@ export interface AttemptOutcome {
   readonly reading: Reading | null
   /** False: the request cannot have reached the provider. */
   readonly sent: boolean
+  /** It was cancelled, and read on for its usage. */
+  readonly drained: boolean
   /** Something of the model came. */
   readonly started: boolean
   /** Output in UTF-16 units as far as it came. */
@@ -55,6 +62,8 @@ export interface AttemptOutcome {
   readonly durationMs: number
 }
 
+/** So much of an answer is read after a cancel. SPEC §8.3. */
+export const MAX_DRAINED_BYTES = 8 * 1024 * 1024
 /** The body of an HTTP error is read so far. */
 const MAX_ERROR_BYTES = 64 * 1024
 /**
@@ -78,11 +87,14 @@ class LiveAttempt {
   readonly #times: Mutable<AttemptTimes>
   /** Aborts what is under way at the gate, in every phase. */
   readonly #stop = new AbortController()
-  readonly #onAbort = () => this.#interrupt('aborted')
+  readonly #onAbort = () => this.#cancelled()
+  readonly #onDrainOver = () => this.#interrupt('aborted')
   #timer: ReturnType<typeof setTimeout> | null = null
   /** `settling`: the outcome is told, the connection may still end by itself. */
   #state: 'live' | 'settling' | 'over' = 'live'
   #muted = false
+  /** Bytes that came since the cancel; null: it is not drained. */
+  #drained: number | null = null
   #sent = true
   #response: EgressResponse | null = null
   #reader: Reader | null = null
@@ -183,6 +195,7 @@ class LiveAttempt {
     const first = times.lastByteAt === null
     times.lastByteAt = this.#exchange.now()
     feed.bytes(chunk)
+    if (this.#drained !== null) this.#drained += chunk.byteLength
     if (feed.fault !== null) return this.#end('fault', faultOf('malformed', feed.fault, this.#response?.status ?? null))
     if (times.firstTokenAt === null && reader.started) times.firstTokenAt = times.lastByteAt
     if (reader.progress === 'closed') return this.#finish('settle')
@@ -190,6 +203,7 @@ class LiveAttempt {
       times.finishedAt = times.lastByteAt
       this.#arm()
     } else if (first) this.#arm()
+    if (this.#drained !== null && this.#drained > MAX_DRAINED_BYTES) this.#interrupt('aborted')
   }
 
   async #readError(response: EgressResponse): Promise<void> {
@@ -266,6 +280,20 @@ class LiveAttempt {
     }
   }
 
+  /** Cut, or drained where that is wanted and the request may have left. */
+  #cancelled(): void {
+    const { drain, signal } = this.#exchange
+    if (drain == null || drain.signal.aborted || signal.reason !== 'cancelled' || !this.#sent) {
+      return this.#interrupt('aborted')
+    }
+    this.#muted = true
+    this.#drained = 0
+    // There is no other step to give it up for.
+    this.#times.textShown = true
+    drain.signal.addEventListener('abort', this.#onDrainOver, { once: true })
+    drain.onDraining()
+  }
+
   #interrupt(end: End): void {
     if (this.#times.finishedAt === null) this.#end(end)
     else this.#finish('drop')
@@ -293,6 +321,7 @@ class LiveAttempt {
     this.#muted = true
     this.#state = socket === 'settle' ? 'settling' : 'over'
     this.#exchange.signal.removeEventListener('abort', this.#onAbort)
+    this.#exchange.drain?.signal.removeEventListener('abort', this.#onDrainOver)
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = socket === 'settle' ? setTimeout(() => this.#drop(), SETTLE_MS).unref() : null
     if (socket === 'drop') this.#drop()
@@ -324,6 +353,7 @@ class LiveAttempt {
       fault,
       reading,
       sent: this.#sent,
+      drained: this.#drained !== null,
       started,
       outputLength: this.#reader?.outputLength ?? 0,
       httpStatus: this.#response?.status ?? null,

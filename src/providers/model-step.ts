@@ -66,15 +66,21 @@ class ModelStep {
   readonly #ask: Ask
   readonly #tap: StepTap
   readonly #signal: AbortSignal
+  readonly #drain: AbortSignal | null
   readonly #view: StepView
+  /** Resolves when an attempt is left to be drained. */
+  readonly #left: Promise<'draining'>
+  #leave: () => void = () => {}
   #attempts = 0
 
-  constructor(settings: StepSettings, memory: RunMemory, ...[ask, tap, signal]: Parameters<ModelPort>) {
+  constructor(settings: StepSettings, memory: RunMemory, ...[ask, tap, signal, drain]: Parameters<ModelPort>) {
     this.#settings = settings
     this.#memory = memory
     this.#ask = ask
     this.#tap = tap
     this.#signal = signal
+    this.#drain = drain ?? null
+    this.#left = new Promise((resolve) => (this.#leave = () => resolve('draining')))
     this.#view = new StepView(tap)
   }
 
@@ -116,7 +122,9 @@ class ModelStep {
     for (let tries = 1; ; tries += 1) {
       const place = await this.#queue(routed.route)
       if (typeof place === 'string') return this.#stopped(place, index)
-      const outcome = await this.#attempt(routed.route, index, tries, place)
+      const attempt = this.#attempt(routed.route, index, tries, place)
+      const outcome = await (this.#drain === null ? attempt : Promise.race([attempt, this.#left]))
+      if (outcome === 'draining') return this.#draining(attempt, index)
       if (outcome.end === 'answer' && outcome.reading !== null) return this.#answered(outcome.reading, index)
       if (outcome.end !== 'fault' || outcome.fault === null) return this.#stopped(stopOf(outcome), index)
 
@@ -184,6 +192,7 @@ class ModelStep {
         limits: { firstTokenMs, stallMs, deadlineAt, giveUpAt: this.#giveUpAt() },
         sink: this.#view,
         signal: this.#signal,
+        drain: this.#drain === null ? null : { signal: this.#drain, onDraining: this.#leave },
         now,
       })
       slot.release(releaseOf(outcome))
@@ -204,6 +213,12 @@ class ModelStep {
     this.#view.refresh()
     if (refusal !== null && this.#view.shown === '') this.#view.text(refusal)
     return { kind: 'answer', message }
+  }
+
+  /** Cancelled: the answer is had at once, its usage when it has been read. The key's place is held until then. */
+  #draining(attempt: Promise<AttemptOutcome>, index: number): StepAnswer {
+    const ended = () => {}
+    return { kind: 'interrupted', shown: this.#view.shown, target: index, drained: attempt.then(ended, ended) }
   }
 
   async #stopped(stop: Stop, index: number): Promise<StepAnswer> {

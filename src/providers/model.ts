@@ -48,7 +48,7 @@ export function createModel(options: ModelOptions): Model {
     forRun(through = (shared) => shared) {
       const memory = openMemory()
       const sources = through(settings)
-      return (ask, tap, signal) => askModels(sources, memory, ask, tap, signal)
+      return (...asked) => askModels(sources, memory, ...asked)
     },
   }
 }

@@ -174,6 +174,10 @@ class Durable implements RunStore, RunQueue {
     return this.memory.store.get(runId)
   }
 
+  waitForStatus(runId: string, signal: AbortSignal) {
+    return this.memory.store.waitForStatus(runId, signal)
+  }
+
   waitForEnd(runId: string, signal: AbortSignal) {
     return this.memory.store.waitForEnd(runId, signal)
   }
@@ -204,16 +208,22 @@ class Durable implements RunStore, RunQueue {
     const written = this.#written.get(lease.runId)
     if (written === undefined) return lease
     const told = toldAtFirst(written.accepted)
+    const note = async (record: RunRecord) => {
+      const progress = progressOf(record, told)
+      if (progress === null) return
+      this.#noted(lease.runId, 'progress', await this.#spool.progress(lease.runId, progress))
+    }
     return {
       ...lease,
       commit: async (record) => {
-        const progress = progressOf(record, told)
-        if (progress === null) return
-        const noting = this.#spool.progress(lease.runId, progress).then((fault) => {
-          this.#noted(lease.runId, 'progress', fault)
-        })
+        const noting = note(record)
         // The ids of its calls, and that one is about to be sent, are known before it is.
         if (record.batch !== null) await noting
+      },
+      announce: async (record, done) => {
+        // Whoever was told that it is cancelled finds it so after a restart.
+        await note(record)
+        await lease.announce(record, done)
       },
       finish: (record, result, done) => this.#finish(lease, written, record, result, done),
     }

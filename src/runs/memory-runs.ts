@@ -120,6 +120,7 @@ class Registry implements RunStore, RunQueue, EventLog {
     entry.cancelled.abort()
     this.#oneLess()
     wakeAll(entry.waiters)
+    wakeAll(entry.statusWaiters)
   }
 
   // ------------------------------------------------------------------------------------------------------ store
@@ -160,6 +161,12 @@ class Registry implements RunStore, RunQueue, EventLog {
 
   async get(runId: string): Promise<RunView | null> {
     return viewOf(this.#runs.get(runId))
+  }
+
+  async waitForStatus(runId: string, signal: AbortSignal): Promise<RunView | null> {
+    const entry = this.#runs.get(runId)
+    if (entry?.result === null && entry.announced === null) await until(entry.statusWaiters, signal)
+    return viewOf(entry)
   }
 
   async waitForEnd(runId: string, signal: AbortSignal): Promise<RunView | null> {
@@ -254,6 +261,11 @@ class Registry implements RunStore, RunQueue, EventLog {
       load: async () => entry.record as RunRecord,
       // The record is the working object itself: in memory there is nowhere else to put it.
       commit: async () => undefined,
+      announce: async (_record, done) => {
+        entry.announced = done.data.status
+        entry.events.append(done)
+        wakeAll(entry.statusWaiters)
+      },
       finish: async (_record, result, done) => this.#finish(entry, result, done),
       append: (event) => entry.events.append(event),
     }
@@ -284,7 +296,9 @@ class Registry implements RunStore, RunQueue, EventLog {
     if (entry.state === before) return
     entry.since = Date.now()
     if (entry.state === 'stored') this.#free(entry)
-    if (event === 'finished') wakeAll(entry.waiters)
+    if (event !== 'finished') return
+    wakeAll(entry.waiters)
+    wakeAll(entry.statusWaiters)
   }
 
   /** Only the run that holds a session gives it back. */

@@ -8,7 +8,7 @@
  */
 import type { DeliveryFault, DeliveryState } from '../contract/delivery.ts'
 import type { RunId } from '../contract/ids.ts'
-import type { StreamEvent } from '../contract/stream-event.ts'
+import type { DoneEvent, StreamEvent } from '../contract/stream-event.ts'
 import type { Callback, RunRequest } from '../contract/run-request.ts'
 import type { Status, Warning } from '../contract/result.ts'
 import type { RunRecord } from '../engine/record.ts'
@@ -84,6 +84,8 @@ export type RedeliverOutcome = 'begun' | 'run_active' | 'no_callback' | 'run_not
 export interface RunStore {
   admit(admission: Admission): Promise<AdmitOutcome>
   get(runId: string): Promise<RunView | null>
+  /** Resolves once it is known how the run ends, or null for a run nobody knows. The result may come later. */
+  waitForStatus(runId: string, signal: AbortSignal): Promise<RunView | null>
   /** Resolves once there is a result, or null for a run nobody knows. */
   waitForEnd(runId: string, signal: AbortSignal): Promise<RunView | null>
   requestCancel(runId: string): Promise<'none' | 'ended' | 'requested'>
@@ -111,6 +113,8 @@ export interface RunLease {
   readonly lost: AbortSignal
   load(): Promise<RunRecord>
   commit(record: RunRecord): Promise<void>
+  /** `done` before the result: the run's status is final, its result follows by `finish`. */
+  announce(record: RunRecord, done: DoneEvent): Promise<void>
   /** Result and `done` in one: after it the run is `ended`. */
   finish(record: RunRecord, result: ResultBytes, done: StreamEvent): Promise<void>
   /** The hot path of a stream: synchronous in memory. */

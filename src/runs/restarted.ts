@@ -1,12 +1,12 @@
 /**
  * The end of a run that was going on when the engine was killed: `failed`, `engine_restarted`, with its finished steps, what
- * is known of its open calls, and its usage. Pure.
+ * is known of its open calls, and its usage; `cancelled` where that had been told and only usage was waited for. Pure.
  */
 import type { Attempt } from '../contract/usage.ts'
 import { NO_TOKENS } from '../contract/usage.ts'
 import type { RunResult } from '../contract/result.ts'
 import { closeBatch } from '../engine/close-batch.ts'
-import { failed, resultOf } from '../engine/ending.ts'
+import { failed, interrupted, resultOf } from '../engine/ending.ts'
 import type { EnginePorts } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
 import { addUsage } from '../usage/add.ts'
@@ -22,7 +22,9 @@ export function restartedResult(record: RunRecord, ports: Pick<EnginePorts, 'now
   if (cut !== null) record.attempts.push(cut)
   record.attempting = null
   const usage = addUsage(record.attempts, record.request.targets)
-  return resultOf(record, failed('engine_restarted', ''), usage, ports.now(), ports.say)
+  // A cancel that was told stands; the text that was shown is in its messages.
+  const ending = record.announced ? interrupted(record, 'cancelled', '', ports.say) : failed('engine_restarted', '')
+  return resultOf(record, ending, usage, ports.now(), ports.say)
 }
 
 /** An attempt whose request may have left is billed by somebody: its figures are an estimate of its input. */

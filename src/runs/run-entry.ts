@@ -3,7 +3,7 @@ import { ulid } from 'ulid'
 import { runId as toRunId, type RunId } from '../contract/ids.ts'
 import { instantText } from '../contract/instant.ts'
 import { parseJson } from '../contract/json.ts'
-import type { RunResult } from '../contract/result.ts'
+import type { RunResult, Status } from '../contract/result.ts'
 import { DEADLINE_GRACE_MS, type Callback, type RunRequest } from '../contract/run-request.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
 import { openRecord, type RunRecord } from '../engine/record.ts'
@@ -25,11 +25,15 @@ export interface RunEntry {
   /** The working record; let go of once there is a result. */
   record: RunRecord | null
   state: RunState
+  /** How it ends, where that is told before its result; null: not told yet. */
+  announced: Status | null
   result: ResultBytes | null
   readonly delivery: DeliveryNotes
   /** When the state last changed, ms. */
   since: number
+  /** Who waits for the result, and who for the status alone. */
   readonly waiters: Set<() => void>
+  readonly statusWaiters: Set<() => void>
 }
 
 /** What is known of a run's delivery; its attempts are bounded. */
@@ -85,10 +89,12 @@ export function openEntry({ request, warnings }: Admission, now: number): RunEnt
     cancelled: new AbortController(),
     record,
     state: 'running',
+    announced: null,
     result: null,
     delivery: openNotes(request.callback === null ? 'none' : 'pending'),
     since: now,
     waiters: new Set(),
+    statusWaiters: new Set(),
   }
 }
 
@@ -115,6 +121,7 @@ export function restoredEntry(run: EndedRun): RunEntry {
     deadlineAt,
     warnings,
     callback,
+    announced: null,
     result,
     since,
     events,
@@ -123,6 +130,7 @@ export function restoredEntry(run: EndedRun): RunEntry {
     state: run.stored ? 'stored' : 'ended',
     delivery,
     waiters: new Set(),
+    statusWaiters: new Set(),
   }
 }
 
@@ -140,7 +148,7 @@ export function viewOf(entry: RunEntry | undefined): RunView | null {
   return {
     runId: entry.runId,
     state: entry.state,
-    status: entry.result?.status ?? 'running',
+    status: entry.result?.status ?? entry.announced ?? 'running',
     startedAt: entry.startedAt,
     deadlineAt: entry.deadlineAt,
     warnings: entry.warnings,

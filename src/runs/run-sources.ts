@@ -17,7 +17,7 @@ export interface RunSources {
   readonly newCallId: () => CallId
   /** Runs it once that time has come, in ms since the epoch; the function that comes back takes it off. */
   readonly atDeadline: (at: number, run: () => void) => () => void
-  /** The run is being stopped; called at most once. */
+  /** The run is being stopped; called once more where that ends what is drained after a cancel. */
   readonly stopped: (why: Interruption) => void
   /** The run has ended with this result; called once, last. */
   readonly ended: (json: string) => void

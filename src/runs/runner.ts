@@ -29,20 +29,37 @@ export function createRunner(parts: RunnerParts): (lease: RunLease) => Promise<v
     lease.append({ event: 'start', data: { run_id: record.runId } })
     const sources = parts.sourcesFor(record)
     const stop = stopSignal(lease, record, parts.shutdown, sources)
-    const ending = await loopOf(record, portsOf(lease, record, parts, sources), stop.signal)
+    const ending = await loopOf(record, portsOf(lease, record, parts, { ...sources, drain: stop.drain }), stop.signal)
     stop.release()
     await conclude(lease, record, ending, parts, sources)
   }
 }
 
-/** One signal for everything that can stop a run, with the reason in it. */
+/** So long an attempt is read after a cancel, and never beyond the run's own deadline. SPEC §8.3. */
+export const DRAIN_MS = 30_000
+
+/**
+ * One signal for everything that can stop a run, with the reason in it; and with `on_cancel: "drain"` one that ends what is
+ * read on after a cancel: its time is over, or something else stops the run.
+ */
 function stopSignal(lease: RunLease, record: RunRecord, shutdown: AbortSignal, sources: RunSources) {
   const controller = new AbortController()
+  const drain = record.request.limits.on_cancel === 'drain' ? new AbortController() : null
   const stop = (why: Interruption) => {
-    if (controller.signal.aborted) return
-    sources.stopped(why)
-    controller.abort(why)
+    if (!controller.signal.aborted) {
+      sources.stopped(why)
+      if (why === 'cancelled' && drain !== null) armDrain()
+      controller.abort(why)
+    } else if (drain?.signal.aborted === false && why !== 'cancelled') {
+      sources.stopped(why)
+      drain.abort(why)
+    }
   }
+  const armDrain = () => {
+    disarm()
+    disarm = sources.atDeadline(Math.min(record.deadlineAt, sources.now() + DRAIN_MS), () => stop('deadline'))
+  }
+  let disarm = sources.atDeadline(record.deadlineAt, () => stop('deadline'))
   const listeners: [AbortSignal, () => void][] = []
   const on = (signal: AbortSignal, why: Interruption) => {
     const abort = () => stop(why)
@@ -53,9 +70,9 @@ function stopSignal(lease: RunLease, record: RunRecord, shutdown: AbortSignal, s
   on(lease.lost, 'lost')
   on(lease.cancelled, 'cancelled')
   on(shutdown, 'shutdown')
-  const disarm = sources.atDeadline(record.deadlineAt, () => stop('deadline'))
   return {
     signal: controller.signal,
+    drain: drain?.signal ?? null,
     release() {
       disarm()
       for (const [signal, abort] of listeners) signal.removeEventListener('abort', abort)
@@ -63,14 +80,20 @@ function stopSignal(lease: RunLease, record: RunRecord, shutdown: AbortSignal, s
   }
 }
 
-function portsOf(lease: RunLease, record: RunRecord, parts: RunnerParts, sources: RunSources): EnginePorts {
+function portsOf(
+  lease: RunLease,
+  record: RunRecord,
+  parts: RunnerParts,
+  sources: RunSources & { readonly drain: AbortSignal | null },
+): EnginePorts {
   return {
-    model: sources.model,
+    model: (ask, tap, signal) => sources.model(ask, tap, signal, sources.drain),
     tools: sources.tools,
     now: sources.now,
     newCallId: sources.newCallId,
     commit: async () => lease.commit(record),
     emit: (event) => lease.append(event),
+    announce: (done) => lease.announce(record, done),
     journal: parts.journal,
     ticket: sources.ticket,
     say: parts.say,

@@ -44,6 +44,7 @@ export interface Progress {
   readonly attempts?: RunRecord['attempts']
   readonly warnings?: RunRecord['warnings']
   readonly batch?: Batch | null
+  readonly announced?: true
   /** Calls of the open batch that have moved on. */
   readonly calls?: readonly (Pick<BatchCall, 'attempts' | 'outcome'> & { readonly index: number })[]
 }
@@ -123,6 +124,7 @@ export interface Told {
   readonly counts: Record<(typeof LISTS)[number], number>
   steps: number
   attempting: RunRecord['attempting']
+  announced: boolean
   batch: Batch | null
   calls: Pick<BatchCall, 'attempts' | 'outcome'>[]
 }
@@ -130,7 +132,7 @@ export interface Told {
 /** Nothing but what `accepted` says. */
 export function toldAtFirst(accepted: Accepted): Told {
   const counts = { messages: 0, toolCalls: 0, pending: 0, attempts: 0, warnings: accepted.warnings.length }
-  return { counts, steps: 0, attempting: null, batch: null, calls: [] }
+  return { counts, steps: 0, attempting: null, announced: false, batch: null, calls: [] }
 }
 
 /** What is new since the last time; moves `told` on. null: nothing is. */
@@ -140,6 +142,8 @@ export function progressOf(record: RunRecord, told: Told): Progress | null {
     if (record[list].length > told.counts[list]) changes[list] = record[list].slice(told.counts[list])
     told.counts[list] = record[list].length
   }
+  if (record.announced && !told.announced) changes['announced'] = true
+  told.announced = record.announced
   if (record.batch !== told.batch) changes['batch'] = record.batch
   else {
     const calls = record.batch === null ? [] : movedOn(record.batch, told)
@@ -167,6 +171,7 @@ export function recordOf(runId: RunId, accepted: Accepted, progresses: readonly 
   for (const progress of progresses) {
     record.steps = progress.steps
     record.attempting = progress.attempting
+    record.announced ||= progress.announced === true
     record.messages.push(...(progress.messages ?? []))
     record.toolCalls.push(...(progress.toolCalls ?? []))
     record.pending.push(...(progress.pending ?? []))

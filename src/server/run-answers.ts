@@ -29,7 +29,10 @@ function viewText(view: RunView): string {
   return `${facts.slice(0, -1)},"result":${view.result?.json ?? 'null'}}`
 }
 
-/** Answers when the run has ended. Cancelling what has ended is no fault: it answers the same way. */
+/**
+ * Answers when the run has ended; a run token, which is told the status alone, once that is known. Cancelling what has ended
+ * is no fault: it answers the same way.
+ */
 export async function cancelRun(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -40,14 +43,18 @@ export async function cancelRun(
   const runId = parameter(request, 'run_id')
   if ((await store.requestCancel(runId)) === 'none') return sendNoRun(reply, runId)
   const waiting = openAnswers.open('wait', reply.raw)
-  const view = await store.waitForEnd(runId, waiting.signal)
+  const whole = request.grant === 'engine'
+  const view = await (whole ? store.waitForEnd(runId, waiting.signal) : store.waitForStatus(runId, waiting.signal))
   waiting.release()
-  if (waiting.signal.aborted && !view?.result) return sendError(reply, { ...DRAINING, message: GAVE_UP, runId })
-  if (!view?.result) return sendNoRun(reply, runId)
-  const { json, status } = view.result
   // A run token is in a browser's hands: it may end the run, not read what the harness may want to hold back.
-  const text = request.grant === 'engine' ? json : JSON.stringify({ run_id: view.runId, status })
-  return reply.code(200).type(JSON_TYPE).send(text)
+  const text = whole ? view?.result?.json : statusText(view)
+  if (text !== undefined) return reply.code(200).type(JSON_TYPE).send(text)
+  return waiting.signal.aborted ? sendError(reply, { ...DRAINING, message: GAVE_UP, runId }) : sendNoRun(reply, runId)
+}
+
+function statusText(view: RunView | null): string | undefined {
+  if (view === null || view.status === 'running') return undefined
+  return JSON.stringify({ run_id: view.runId, status: view.status })
 }
 
 export async function ackRun(

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../src/contract/json.ts'
 import type { RunResult } from '../../src/contract/result.ts'
 import { replayCassette } from '../../src/cassette/replay.ts'
 import { runBody, scripted } from '../conformance/engine-client.ts'
+import { gate } from '../conformance/facts.ts'
 import { send } from '../conformance/http.ts'
 import { recordingServer } from '../conformance/recording-server.ts'
 import { data } from '../providers/chain.ts'
@@ -184,6 +185,40 @@ test('a run that was cancelled is the same again', async (t) => {
   assert.deepEqual([result.status, result.text], ['cancelled', 'The beginning of'])
   await engine.end()
   await assertSame({ result, path: onlyCassette(engine.folder) })
+})
+
+test('an answer that was drained after a cancel is the same again, whatever ended the draining', async (t) => {
+  const hold = gate()
+  const late: Play = async (answer) => {
+    answer.text('The beginning of')
+    await hold.opened
+    answer.text(' what nobody sees')
+    answer.finish({ usage: { input: 5, output: 9 } })
+  }
+  const never: Play = (answer) => answer.text('The beginning of')
+  for (const [play, limits, estimated] of [
+    [late, {}, false],
+    [never, { timeout_ms: 700 }, true],
+    [never, {}, true],
+  ] as const) {
+    const { provider } = await world(t, [play])
+    const engine = await recordedEngine(t)
+    const accepted = await engine.client.start(
+      runBody({ llm: provider.llm(), limits: { on_cancel: 'drain', ...limits } }),
+    )
+    const stream = await engine.client.stream(accepted)
+    await stream.event('delta')
+    const cancelling = engine.client.cancel(accepted.run_id)
+    await stream.ended()
+    if (play === late) hold.open()
+    // Without an end of its own the draining is ended by that of the engine.
+    if (play === never && !('timeout_ms' in limits)) await engine.end()
+    const result = (await cancelling).json<RunResult>()
+    assert.deepEqual([result.status, result.text], ['cancelled', 'The beginning of'])
+    assert.equal(result.usage.attempts[0]?.estimated, estimated)
+    await engine.end()
+    await assertSame({ result, path: onlyCassette(engine.folder) })
+  }
 })
 
 test('a tool whose answer comes packed, and one that is not there, are the same again', async (t) => {

@@ -373,7 +373,6 @@ const cases: readonly Case[] = [
   ['final_answer a number', { 'limits.final_answer': 1 }],
   ['approval_ttl_ms too short', { 'limits.approval_ttl_ms': 999 }],
   ['an unknown word for on_cancel', { 'limits.on_cancel': 'keep' }],
-  ['§0.2 on_cancel drain is not built', { 'limits.on_cancel': 'drain' }],
   ['loop_guard a list', { 'limits.loop_guard': [] }],
   ['a limit that does not exist', { 'limits.max_turns': 5 }],
   ['stream a text', { stream: 'all' }],
@@ -455,7 +454,7 @@ const pairs: readonly Case[] = [
     { 'messages[0].created_at': 'never', 'messages[2]': user('x') },
     ['messages[0].created_at', 'messages[1].content[1]'],
   ],
-  ['a limit and one that is not built', { 'limits.max_steps': 'ten', 'limits.on_cancel': 'drain' }],
+  ['a limit and what a cancel does', { 'limits.max_steps': 'ten', 'limits.on_cancel': 'stop' }],
   ['an id in meta and its time zone', { 'meta.session_id': 7, 'meta.timezone': '+05:00' }],
   [
     'a callback’s header and its address',

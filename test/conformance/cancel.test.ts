@@ -299,4 +299,91 @@ test('ID-05 after a cancel in any phase, an ack frees the session', async (t) =>
   }
 })
 
+test('§8.3 drained: a browser and the stream know of the end at once, the harness gets the exact usage behind it', async (t) => {
+  const client = await engine.client()
+  const hold = gate()
+  const provider = await startProvider(t, [
+    async (answer) => {
+      answer.text('Half')
+      await hold.opened
+      answer.text(' that nobody sees')
+      answer.finish({ usage: { input: 100, output: 7 } })
+    },
+    says('Next.'),
+  ])
+  const receiver = await startReceiver(t)
+  const meta = { session_id: 'drained' }
+  const limits = { on_cancel: 'drain' }
+  const accepted = await client.start(runBody({ llm: provider.llm(), callback: receiver.callback(), limits, meta }))
+  const reader = await client.stream(accepted)
+  await reader.event('delta')
+  const before = performance.now()
+  const browser = await send({ method: 'POST', url: accepted.cancel_url })
+  assert.ok(performance.now() - before < BOUND_MS)
+  assert.deepEqual(browser.json(), { run_id: accepted.run_id, status: 'cancelled' })
+  const shown = await reader.ended()
+  assert.deepEqual(shown.at(-1)?.data, {
+    status: 'cancelled',
+    stop_reason: 'cancelled',
+    limit_reached: null,
+    error: null,
+    pending: 0,
+  })
+  const view = await client.view(accepted.run_id)
+  assert.deepEqual([view.status, view.result, view.delivery.state], ['cancelled', null, 'pending'])
+  // The key has one place, and the attempt holds it; the session has no result to fetch yet.
+  errorOf(await client.post(runBody({ meta })), 409, 'run_active')
+  errorOf(await client.ack(accepted.run_id), 409, 'run_active')
+  const queued = await client.start(runBody({ llm: provider.llm() }))
+  await (await client.stream(queued)).event('wait', ({ reason }) => reason === 'queue')
+  assert.equal(receiver.received.length, 0)
+  const whole = client.cancel(accepted.run_id)
+  hold.open()
+
+  const answer = await whole
+  const result = answer.json<RunResult>()
+  assert.deepEqual([result.status, result.text], ['cancelled', 'Half'])
+  const [attempt] = result.usage.attempts
+  assert.deepEqual(
+    [attempt?.status, attempt?.error_code, attempt?.estimated, attempt?.input_tokens, attempt?.output_tokens],
+    ['failed', 'cancelled', false, 100, 7],
+  )
+  assert.equal(result.usage.complete, true)
+  assert.equal((await receiver.nth(1)).text, `{"payload":${answer.text}}`)
+  assert.equal(resultText(await client.send(`/runs/${accepted.run_id}`)), answer.text)
+  assert.equal((await client.result(queued)).text, 'Next.')
+  const again = await client.stream(accepted)
+  assert.equal((await again.ended()).filter(({ event }) => event === 'done').length, 1)
+})
+
+test('§8.3 what is drained is not waited for beyond the deadline, and is an estimate then', async (t) => {
+  const client = await engine.client()
+  const provider = await startProvider(t, [(answer) => answer.text('Half')])
+  const limits = { on_cancel: 'drain', timeout_ms: 1500 }
+  const accepted = await client.start(runBody({ llm: provider.llm(), limits }))
+  await (await client.stream(accepted)).event('delta')
+  const result = (await client.cancel(accepted.run_id)).json<RunResult>()
+  assert.equal(await (await provider.nth(1)).closed, 'cut')
+  assert.deepEqual([result.status, result.limit_reached, result.text], ['cancelled', null, 'Half'])
+  assert.deepEqual([result.usage.attempts[0]?.status, result.usage.attempts[0]?.estimated], ['unknown', true])
+  assert.equal(result.usage.complete, false)
+  assert.ok(Date.parse(result.finished_at) - Date.parse(result.started_at) >= 1490)
+})
+
+test('§8.3 a tool, a pause and a queue are cut with drain as without', async (t) => {
+  const client = await engine.client()
+  const tools = await startTools(t, { slow: hangs })
+  for (const [plays, ready] of [
+    [[asksFor(['slow', {}])], () => tools.nth(1)],
+    [[refuses(429, { 'retry-after': '30' })], null],
+  ] as const) {
+    const provider = await startProvider(t, plays)
+    const given = { llm: provider.llm(), tools: [tools.tool('slow')], limits: { on_cancel: 'drain' } }
+    const accepted = await client.start(runBody(given))
+    await (ready === null ? (await client.stream(accepted)).event('wait') : ready())
+    const result = await cancelled(client, accepted)
+    assert.equal(result.usage.complete, true)
+  }
+})
+
 test('the engine of this file ended in peace', () => engine.finish())

@@ -14,6 +14,7 @@ import { hangs, ok, startTools } from '../fakes/tool-server.ts'
 import { EngineClient, errorOf, resultText, runBody, scripted, user } from './engine-client.ts'
 import { openStream } from './event-stream.ts'
 import { within } from './facts.ts'
+import { send } from './http.ts'
 import { assertQuiet, endInPeace, ownEngine } from './shared-engine.ts'
 
 /** Engines one after another on one STATE_DIR. */
@@ -99,6 +100,30 @@ test('§7.3 killed in the middle of a text: failed, engine_restarted, delivered,
   assert.equal(next.text, 'Again.')
   await endInPeace(engine)
   assert.equal(receiver.received.length, 1)
+})
+
+test('§7.3 killed while a cancelled answer is drained: it stays cancelled, with the text that was shown', async (t) => {
+  const { start, kill } = lives(t)
+  const provider = await startProvider(t, [(answer) => answer.text('Half of')])
+  const first = await start()
+  const accepted = await first.client.start(runBody({ llm: provider.llm(), limits: { on_cancel: 'drain' } }))
+  const reader = await first.client.stream(accepted)
+  await reader.event('delta')
+  await send({ method: 'POST', url: accepted.cancel_url })
+  assert.equal((await reader.ended()).at(-1)?.event, 'done')
+  await kill(first.engine)
+
+  const { client, engine } = await start()
+  const { result } = await client.view(accepted.run_id)
+  assert.deepEqual(
+    [result?.status, result?.stop_reason, result?.text, result?.error],
+    ['cancelled', 'cancelled', 'Half of', null],
+  )
+  assert.deepEqual(
+    result?.usage.attempts.map(({ status, estimated }) => [status, estimated]),
+    [['unknown', true]],
+  )
+  await endInPeace(engine)
 })
 
 test('§7.3 killed while tools are called: what came stands, what was sent is unknown, and the history is valid', async (t) => {

@@ -53,6 +53,24 @@ test('§12.2 SIGTERM while a run goes on: 503 to the new, the run ends, its call
   assertQuiet(engine)
 })
 
+test('§12.2 when the grace is over, a cancelled answer is drained no further', async (t) => {
+  const engine = await ownEngine(t, { SHUTDOWN_GRACE_MS: '100' })
+  const client = new EngineClient(engine)
+  const provider = await startProvider(t, [(answer) => answer.text('Half of')])
+  const receiver = await startReceiver(t)
+  const given = { callback: receiver.callback(), limits: { on_cancel: 'drain' } }
+  const accepted = await client.start(runBody({ ...given, llm: provider.llm() }))
+  await (await client.stream(accepted)).event('delta')
+  const whole = client.cancel(accepted.run_id)
+  await (await client.stream(accepted)).event('done')
+  engine.signal('SIGTERM')
+  const payload = payloadOf(await receiver.nth(1))
+  assert.deepEqual([payload.status, payload.text, payload.usage.complete], ['cancelled', 'Half of', false])
+  assert.deepEqual((await whole).json(), payload)
+  assert.deepEqual(await within(engine.exited, () => 'the engine does not end'), PEACE)
+  assertQuiet(engine)
+})
+
 test('§12.2 when the grace is over, what is left ends failed with engine_shutdown, and that is delivered', async (t) => {
   const engine = await ownEngine(t, { SHUTDOWN_GRACE_MS: '100', ENGINE_LOCALE: 'ru' })
   const client = new EngineClient(engine)

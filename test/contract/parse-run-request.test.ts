@@ -116,11 +116,11 @@ test('two tiers of one threshold are a fault, and a wrong threshold is none but 
   ])
 })
 
-test('an option that is not built is a fault, never ignored', () => {
-  const { faults } = parse({ limits: { on_cancel: 'drain' } })
+test('a cancel cuts unless the request says drain', () => {
+  const asked = [{}, { limits: { on_cancel: null } }, { limits: { on_cancel: 'drain' } }].map((parts) => parse(parts))
   assert.deepEqual(
-    faults.list.map(({ path }) => path),
-    ['limits.on_cancel'],
+    asked.map(({ request }) => request.limits.on_cancel),
+    ['cut', 'cut', 'drain'],
   )
 })
 

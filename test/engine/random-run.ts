@@ -104,6 +104,7 @@ export class RandomRun {
       now: () => this.now,
       newCallId: () => callId(`01JDZZZZZZZZZZZZZZZZZZ${String((this.#callIds += 1)).padStart(4, '0')}`),
       commit: async (point) => this.#commit(record, point),
+      announce: async () => assert.fail('nothing is drained here'),
       emit: (event) => this.events.push(event),
       journal: (entry) => this.journal.push(entry),
       ticket: () => 'ticket',

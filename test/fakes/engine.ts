@@ -123,6 +123,7 @@ export async function play(setting: Setting): Promise<Played> {
     newCallId: () => callId(`01JDZZZZZZZZZZZZZZZZZZ${String((made += 1)).padStart(4, '0')}`),
     commit: async () => undefined,
     emit: (event) => events.push(event),
+    announce: async (done) => void events.push(done),
     journal: (entry) => journal.push(entry),
     ticket: () => 'ticket',
     say,

@@ -107,10 +107,13 @@ test('whatever a model does, a run ends once, truthfully, and leaves nothing ope
 function checkResult(result: RunResult, requests: number): void {
   assert.ok(STATUSES.includes(result.status))
   const what = JSON.stringify(result)
-  // A cancel can strike between the record of an attempt and its first byte: then nobody but the record knows of it.
-  const unseen = result.usage.attempts.at(-1)?.error_code === 'cancelled' ? result.usage.attempts.length - requests : 0
-  assert.ok(unseen === 0 || unseen === 1, what)
-  assert.equal(result.usage.attempts.length, requests + unseen, what)
+  // A cancel, or on a busy machine the wait for a first token, can end between the record of an attempt and the moment at which
+  // the provider has read the request: then nobody but the record knows of it.
+  const unheard = result.usage.attempts.filter(
+    ({ error_code, http_status }) => http_status === null && (error_code === 'cancelled' || error_code === 'timeout'),
+  )
+  const unseen = result.usage.attempts.length - requests
+  assert.ok(unseen >= 0 && unseen <= unheard.length, what)
   assert.equal(
     result.usage.total_tokens,
     result.usage.attempts.reduce((sum, attempt) => sum + attempt.total_tokens, 0),

@@ -36,6 +36,7 @@ const whole: AttemptOutcome = {
   requestId: 'req_1',
   firstTokenMs: 5,
   durationMs: 9,
+  drained: false,
 }
 
 const told: UsageReading = {

@@ -75,6 +75,7 @@ export class FakeRuns {
       return this.outcome
     },
     get: async (runId) => this.runs.get(runId)?.view ?? null,
+    waitForStatus: (runId, signal) => this.store.waitForEnd(runId, signal),
     waitForEnd: async (runId, signal) => {
       this.waits.add(signal)
       await new Promise<void>((resolve) => {
