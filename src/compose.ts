@@ -15,9 +15,15 @@ import type { EnginePorts } from './engine/ports.ts'
 import { sayIn } from './i18n/say.ts'
 import { createErrorWebhook, type ErrorWebhook, ownHost } from './journal/error-webhook.ts'
 import { createJournal, type Journal } from './journal/journal.ts'
+import { msOfId } from './journal/journal-item.ts'
 import { createLogJournal } from './journal/log-journal.ts'
 import { createRedactor, type Redactor } from './journal/redact.ts'
 import { createLoadMeter, type LoadMeter } from './load/load-meter.ts'
+import { countedEgress } from './observe/counted-egress.ts'
+import { createEngineMetrics, type EngineMetrics } from './observe/engine-metrics.ts'
+import { createJournalMetrics } from './observe/journal-metrics.ts'
+import { createMetricsText } from './observe/readings.ts'
+import { countAnswers, countStateWrites } from './observe/told-metrics.ts'
 import { providerTable } from './providers/built-in.ts'
 import { gigachatHosts } from './providers/gigachat/own-hosts.ts'
 import { createKeyGate } from './providers/key-gate.ts'
@@ -72,10 +78,11 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
   // Where no PUBLIC_URL is set it is known once the port is open, and nobody asks for it before.
   let publicUrl = settings.publicUrl ?? ''
   const say = sayIn(settings.locale)
-  const egress = openEgress(settings)
+  const metrics = createEngineMetrics()
+  const egress = countedEgress(openEgress(settings), metrics)
   const redactor = createRedactor(secretsOf(settings))
   const errorWebhook = openErrorWebhook(settings, egress, logger)
-  const journalBook = openJournal(settings, { redactor, errorWebhook, logger })
+  const journalBook = openJournal(settings, { redactor, errorWebhook, logger, metrics })
   const journal = journalBook.write
   const keys = keysOf(settings)
   const table = providerTable(settings.gigachatScope)
@@ -85,7 +92,11 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     stop: (runId) => outbox.stop(runId),
     again: (runId, stored) => outbox.again(runId, stored),
   }
-  const runs = openRuns(settings, { ...settings, journal, outbox: deliveries }, { say, ticket })
+  const runs = openRuns(
+    settings,
+    { ...settings, journal, outbox: deliveries },
+    { say, ticket, onWrite: countStateWrites(metrics) },
+  )
   const outbox = createOutbox({
     egress,
     secrets: settings.callbackSecrets,
@@ -170,6 +181,17 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     validate: createValidation({ judge, egress, table, keys, now: Date.now }),
     readLogs: journalBook.read,
     providers: providerList(table),
+    readMetrics: createMetricsText(metrics, {
+      counts: () => runs.store.counts(),
+      maxRuns: settings.maxRuns,
+      keys: () => gate.readings(),
+      openStreams: () => server.openStreams(),
+      draining: () => draining,
+      load,
+      version: version(),
+    }),
+    metricsPublic: settings.metricsPublic,
+    watch: countAnswers(metrics),
     queued: () => gate.gauge().waiting,
     draining: () => draining,
     version: version(),
@@ -222,7 +244,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
 function openRuns(
   { stateDir, stateKeys, stateMaxBytes, engineTokens }: Settings,
   options: MemoryRunsOptions,
-  ports: Pick<DurableRunsOptions, 'say' | 'ticket'>,
+  ports: Pick<DurableRunsOptions, 'say' | 'ticket' | 'onWrite'>,
 ): DurableRuns {
   if (stateDir === null) {
     const memory = createMemoryRuns(options)
@@ -291,13 +313,23 @@ function openErrorWebhook(settings: Settings, egress: Egress, logger: Logger): E
 
 function openJournal(
   settings: Settings,
-  parts: { readonly redactor: Redactor; readonly errorWebhook: ErrorWebhook | null; readonly logger: Logger },
+  parts: {
+    readonly redactor: Redactor
+    readonly errorWebhook: ErrorWebhook | null
+    readonly logger: Logger
+    readonly metrics: EngineMetrics
+  },
 ): Journal {
   const { logDir: folder, logRetentionDays: retentionDays, logDirMaxBytes: maxBytes } = settings
+  const record = createJournalMetrics(parts.metrics)
   return createJournal({
     clear: (entry) => parts.redactor.entry(entry),
     log: createLogJournal(parts.logger),
-    onEntry: (entry, item) => parts.errorWebhook?.note(entry, item),
+    onEntry(entry, item) {
+      record(entry, msOfId(item.id))
+      parts.errorWebhook?.note(entry, item)
+    },
+    onLost: () => parts.metrics.journalLost.add([]),
     disk: folder === null ? null : { folder, retentionDays, maxBytes },
     now: Date.now,
   })

@@ -73,6 +73,8 @@ export interface Settings {
   /** RECORD_DIR: where each run's cassette is written; null: none is. */
   readonly recordDir: string | null
   readonly logLevel: LogLevel
+  /** METRICS_PUBLIC: anybody may read GET /metrics. */
+  readonly metricsPublic: boolean
 }
 
 export type SettingsOutcome =
@@ -136,6 +138,7 @@ export const settingNames: readonly string[] = [
   'STATE_MAX_BYTES',
   'RECORD_DIR',
   'LOG_LEVEL',
+  'METRICS_PUBLIC',
 ]
 
 export function readSettings(environment: Environment): SettingsOutcome {
@@ -190,6 +193,7 @@ export function readSettings(environment: Environment): SettingsOutcome {
     stateMaxBytes: reader.whole('STATE_MAX_BYTES', 4_294_967_296, 1_048_576, 1_099_511_627_776),
     recordDir: reader.folder('RECORD_DIR'),
     logLevel: reader.word('LOG_LEVEL', LOG_LEVELS, 'info'),
+    metricsPublic: reader.flag('METRICS_PUBLIC'),
   }
   return reader.faults.length === 0 ? { ok: true, settings } : { ok: false, faults: reader.faults }
 }

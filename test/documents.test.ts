@@ -25,6 +25,7 @@ import { localTime } from '../src/engine/message-dates.ts'
 import { CALLS_PER_STEP } from '../src/engine/repeat-guard.ts'
 import { kindOf } from '../src/journal/error-digest.ts'
 import { createLogJournal } from '../src/journal/log-journal.ts'
+import { createEngineMetrics, MOST_CURRENCIES, MOST_MODELS, MOST_TOOLS } from '../src/observe/engine-metrics.ts'
 import type { Dialect } from '../src/providers/dialect.ts'
 import { profileFor } from '../src/providers/profile.ts'
 import { targetFaults } from '../src/providers/target-faults.ts'
@@ -189,14 +190,6 @@ test('SPEC §2.1 lists exactly the endpoints', () => {
   sameList(documented, coded)
 })
 
-test('an endpoint that SPEC §14 promises is not there yet', () => {
-  const served = new Set(firstCells(section('2.1')))
-  assert.deepEqual(
-    firstCells(section('14')).filter((endpoint) => served.has(endpoint)),
-    [],
-  )
-})
-
 /** Providers of the environment's names, as settings.ts makes them. */
 const KEYED = PROVIDERS.filter((name) => name !== 'scripted').map((name) => name.toUpperCase().replaceAll('-', '_'))
 
@@ -254,6 +247,31 @@ test('SPEC §3.6 tells the defaults that hold, and the bounds that are checked',
   ]
   sameList(named, all)
   assert.ok(prose('3.4').includes(META_MAX_BYTES.toLocaleString('en-US')))
+})
+
+test('SPEC §12.6 lists exactly the metrics, each with its type, its labels and its meaning', () => {
+  const families = createEngineMetrics().registry.families()
+  const documented = rows(section('12.6')).map(([name, type, labels = '', help]) =>
+    [name, type, labels.replaceAll(/[`–]/g, ''), help].join(' | '),
+  )
+  sameList(
+    documented,
+    families.map(({ name, type, labels, help }) =>
+      [name, type, labels.map((label) => label.name).join(', '), help].join(' | '),
+    ),
+  )
+  const text = prose('12.6')
+  for (const bound of [`${MOST_MODELS} models`, `${MOST_TOOLS} tools`, `${MOST_CURRENCIES} currencies`])
+    assert.ok(text.includes(bound), bound)
+})
+
+test('metrics are named as Prometheus wants them', () => {
+  for (const { name, type } of createEngineMetrics().registry.families()) {
+    assert.match(name, /^(?:theloop|process|nodejs)_[a-z_]+$/)
+    assert.equal(name.endsWith('_total'), type === 'counter', name)
+    assert.doesNotMatch(name, /_(?:ms|milliseconds|minutes|kilobytes)\b/)
+    if (type === 'histogram') assert.match(name, /_(?:seconds|steps)$/)
+  }
 })
 
 test('SPEC §12.3 lists exactly the events that the code writes to the journal', () => {

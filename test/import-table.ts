@@ -49,6 +49,12 @@ export const importTable: Readonly<Record<string, ImportRule>> = {
     packages: [],
     typesOf: ['pino'],
   },
+  observe: {
+    folders: ['contract', 'egress'],
+    files: ['engine/ports.ts', 'load/load-meter.ts', 'providers/key-gate.ts'],
+    node: [],
+    packages: [],
+  },
   runs: { folders: ['contract', 'engine', 'usage'], node: ['crypto', 'fs', 'os', 'path'], packages: ['ulid'] },
   cassette: {
     folders: ['contract', 'egress', 'engine', 'i18n', 'providers', 'runs', 'tools'],

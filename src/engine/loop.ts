@@ -32,6 +32,7 @@ import { judge } from './verdict.ts'
 /** Runs to the end. A fixed sentence that stands in for an answer is shown like one. */
 export async function runLoop(record: RunRecord, ports: EnginePorts, signal: AbortSignal): Promise<Ending> {
   const ending = await loop(record, ports, signal)
+  endStep(record, ports)
   if (ending.source === 'fallback') {
     const step = Math.max(1, record.steps)
     if (record.steps === 0) ports.emit({ event: 'step', data: { step, final: true } })
@@ -225,12 +226,18 @@ function closeTool(record: RunRecord, ports: EnginePorts, tool: string): void {
 }
 
 function beginStep(record: RunRecord, ports: EnginePorts, final: FinalReason | null): void {
+  endStep(record, ports)
   record.steps += 1
   if (final === null) record.toolSteps += 1
   record.note = null
   const limit = limitBehind(final)
   if (limit !== null) journalLimit(record, ports, limit)
   ports.emit({ event: 'step', data: { step: record.steps, final: final !== null } })
+}
+
+/** The step before, once another begins or the run has come to its end. */
+function endStep(record: RunRecord, ports: EnginePorts): void {
+  if (record.steps > 0) ports.journal({ event: 'step_ended', run_id: record.runId, step: record.steps })
 }
 
 /** Stopped from outside, or by the end of its time. */

@@ -199,7 +199,7 @@ export interface EnginePorts {
 export interface KeyGate {
   /**
    * Waits for a place. Resolves to null when the signal aborts first. `onQueued` is called once if there is a wait.
-   * `key` is a hash, never the key itself; `session` makes the queue fair between conversations. `most`: the provider takes no
+   * `key` is the provider's name, `:`, and a hash, never the key itself; `session` makes the queue fair between conversations. `most`: the provider takes no
    * more at once for one key; absent: not known.
    */
   acquire(

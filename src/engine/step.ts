@@ -103,9 +103,11 @@ export function tapOf(record: RunRecord, ports: EnginePorts): Shown {
       await ports.commit('attempt')
     },
     attemptEnded(attempt) {
+      const { pricing = null } = record.request.targets[record.attempting?.target ?? record.target] ?? {}
       record.attempts.push(attempt)
       record.attempting = null
-      ports.journal({ event: 'attempt_ended', run_id: record.runId, ...attempt })
+      const currency = pricing?.currency ?? null
+      ports.journal({ event: 'attempt_ended', run_id: record.runId, ...attempt, currency })
     },
     warn(warning) {
       const known = record.warnings.some(

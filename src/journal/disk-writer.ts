@@ -24,6 +24,8 @@ export interface DiskWriterOptions extends DiskLimits {
   readonly onBroken: (code: string) => void
   /** It works again; `lost`: lines that were not kept. */
   readonly onBack: (lost: number) => void
+  /** A line is not kept: too many wait for the disk. */
+  readonly onLost: () => void
   /** Default: `QUEUE_CHARS`. */
   readonly queueChars?: number
   /** Default: `RETRY_MS`. */
@@ -49,7 +51,7 @@ interface Waiting {
 }
 
 export function createDiskWriter(options: DiskWriterOptions): DiskWriter {
-  const { queueChars = QUEUE_CHARS, retryMs = RETRY_MS, onBroken, onBack } = options
+  const { queueChars = QUEUE_CHARS, retryMs = RETRY_MS, onBroken, onBack, onLost } = options
   const append = createAppender(options)
   let queue: Waiting[] = []
   let chars = 0
@@ -61,6 +63,7 @@ export function createDiskWriter(options: DiskWriterOptions): DiskWriter {
   function write({ id, line }: JournalItem): void {
     if (chars + line.length > queueChars) {
       lost += 1
+      onLost()
       return
     }
     queue.push({ day: dayAt(msOfId(id)), line })

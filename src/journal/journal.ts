@@ -18,6 +18,8 @@ export interface JournalOptions {
   readonly log: (entry: JournalEntry) => void
   /** Told of every entry as it is kept. */
   readonly onEntry?: (entry: JournalEntry, item: JournalItem) => void
+  /** Told of every entry that is not in LOG_DIR, because it could not be written in time. */
+  readonly onLost?: () => void
   /** null: memory alone. */
   readonly disk: DiskLimits | null
   readonly now: () => number
@@ -48,6 +50,7 @@ export function createJournal(options: JournalOptions): Journal {
           now,
           onBroken: (code) => write({ event: 'log_dir_failed', run_id: null, code }),
           onBack: (lost) => write({ event: 'log_dir_back', run_id: null, lost }),
+          onLost: () => options.onLost?.(),
         })
 
   function write(entry: JournalEntry): void {

@@ -29,6 +29,8 @@ export interface LoadMeterOptions {
 export interface LoadMeter {
   /** Why no run is to be taken now; null: one may be. */
   reason(): OverloadReason | null
+  /** How late the loop was over the last samples, ms: on average, and at its worst. */
+  lag(): { readonly meanMs: number; readonly worstMs: number }
   close(): void
 }
 
@@ -36,6 +38,8 @@ const MEMORY_SHARE = 0.85
 /** Garbage counts until it is collected, and V8 collects the harder the nearer it is to its bound. */
 const HEAP_SHARE = 0.9
 const SAMPLE_MS = 500
+/** So many samples `lag` looks back over: ten seconds. */
+const LAG_SAMPLES = 20
 /** How often the loop is asked whether it is late. */
 const RESOLUTION_MS = 20
 
@@ -49,11 +53,14 @@ export function createLoadMeter(options: LoadMeterOptions): LoadMeter {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   delay.enable()
   let load: Load = NO_LOAD
+  const lags: { readonly meanMs: number; readonly worstMs: number }[] = []
 
   function sample(): LoadSample {
     const { rss: rssBytes, heapUsed: heapBytes } = process.memoryUsage()
     // Where nothing was measured yet the mean is no number.
     const lagMs = Math.max(0, Math.round(delay.mean / 1e6) - RESOLUTION_MS) || 0
+    lags.push({ meanMs: lagMs, worstMs: Math.max(0, Math.round(delay.max / 1e6) - RESOLUTION_MS) })
+    if (lags.length > LAG_SAMPLES) lags.shift()
     delay.reset()
     return { rssBytes, heapBytes, lagMs }
   }
@@ -69,6 +76,10 @@ export function createLoadMeter(options: LoadMeterOptions): LoadMeter {
 
   return {
     reason: () => overloadOf(load),
+    lag: () => ({
+      meanMs: lags.reduce((sum, { meanMs }) => sum + meanMs, 0) / Math.max(1, lags.length),
+      worstMs: Math.max(0, ...lags.map(({ worstMs }) => worstMs)),
+    }),
     close() {
       clearInterval(timer)
       delay.disable()

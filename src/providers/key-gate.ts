@@ -29,6 +29,18 @@ export interface KeyGateGauge {
   readonly idle: number
 }
 
+/** The keys of one provider: how much is under way, and how much may be. Never a key, nor its hash. */
+export interface KeyReading {
+  readonly provider: string
+  /** Remembered, whether in use or not. */
+  readonly keys: number
+  readonly paused: number
+  readonly active: number
+  readonly waiting: number
+  readonly smallestWindow: number
+  readonly largestWindow: number
+}
+
 interface Waiter {
   readonly grant: () => void
 }
@@ -48,12 +60,18 @@ type SlotOutcome = Parameters<KeySlot['release']>[0]
 /** Longer delays overflow setTimeout and fire at once. */
 const LONGEST_TIMER_MS = 2_147_483_647
 
-/** The gate of one process. `gauge` is what metrics and tests read. */
-export function createKeyGate(options: KeyGateOptions = {}): KeyGate & { gauge(): KeyGateGauge } {
+export interface ReadableKeyGate extends KeyGate {
+  gauge(): KeyGateGauge
+  /** One a provider. */
+  readings(): readonly KeyReading[]
+}
+
+/** The gate of one process. `gauge` and `readings` are what metrics and tests read. */
+export function createKeyGate(options: KeyGateOptions = {}): ReadableKeyGate {
   return new MemoryKeyGate(options)
 }
 
-class MemoryKeyGate implements KeyGate {
+class MemoryKeyGate implements ReadableKeyGate {
   readonly #startLimit: number
   readonly #mostLimit: number
   readonly #idleKeys: number
@@ -110,6 +128,27 @@ class MemoryKeyGate implements KeyGate {
       waiting += line.waiting
     }
     return { keys: this.#lines.size, active, waiting, idle: this.#idle.size }
+  }
+
+  readings(): readonly KeyReading[] {
+    const now = this.#now()
+    const found = new Map<string, KeyReading>()
+    const read = (key: string, { limit, pausedUntil }: KeyWindow, active: number, waiting: number) => {
+      const provider = key.slice(0, key.indexOf(':'))
+      const known = found.get(provider)
+      found.set(provider, {
+        provider,
+        keys: (known?.keys ?? 0) + 1,
+        paused: (known?.paused ?? 0) + (now < pausedUntil ? 1 : 0),
+        active: (known?.active ?? 0) + active,
+        waiting: (known?.waiting ?? 0) + waiting,
+        smallestWindow: Math.min(known?.smallestWindow ?? limit, limit),
+        largestWindow: Math.max(known?.largestWindow ?? limit, limit),
+      })
+    }
+    for (const [key, { window, active, waiting }] of this.#lines) read(key, window, active, waiting)
+    for (const [key, window] of this.#idle) read(key, window, 0, 0)
+    return [...found.values()]
   }
 
   #lineOf(key: string, most: number): Line {

@@ -20,7 +20,7 @@ export interface Route {
   readonly apiKey: string | null
   readonly baseUrl: string
   readonly ownHosts: readonly string[]
-  /** A hash that is the same for requests which share a provider's limits. */
+  /** The provider, `:`, and a hash that is the same for requests which share its limits. */
   readonly gateKey: string
   /** What sends the `tries`-th request to this model in a step. */
   sender(ask: Ask, tries: number): Egress['request']
@@ -76,7 +76,7 @@ const SCRIPTED_BASE_URL = 'https://scripted.invalid/v1'
 /** A scripted model without a key has no limit to share: each run is by itself. */
 function gateKeyOf(target: Target, baseUrl: string, apiKey: string | null, ask: Ask): string {
   const owner = target.provider === 'scripted' && apiKey === null ? ask.runId : apiKey
-  return fingerprint([target.provider, URL.parse(baseUrl)?.origin ?? baseUrl, owner])
+  return `${target.provider}:${fingerprint([URL.parse(baseUrl)?.origin ?? baseUrl, owner])}`
 }
 
 function notOk(code: ProviderFailure['code'], detail: string): Routed {

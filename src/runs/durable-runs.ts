@@ -29,9 +29,9 @@ import type {
 } from './ports.ts'
 import { restartedResult } from './restarted.ts'
 import { facts, openNotes, sessionKeyOf, type EndedRun } from './run-entry.ts'
-import { doneEvent } from './runner.ts'
+import { doneEvent, endedEntry } from './runner.ts'
 import type { Sealer } from './sealer.ts'
-import { codeOf, type WriteFault } from './spool-file.ts'
+import { codeOf, type OnWrite, type WriteFault } from './spool-file.ts'
 import { Spool } from './spool.ts'
 import { loadKeys, loadRuns, type LeftRun, type LoadOptions } from './spool-load.ts'
 import { takeLock } from './state-lock.ts'
@@ -43,6 +43,8 @@ export interface DurableRunsOptions extends Omit<MemoryRunsOptions, 'onAdmitted'
   readonly sealer: Sealer
   /** STATE_MAX_BYTES. */
   readonly maxBytes: number
+  /** Told of every write to it. Default: nobody. */
+  readonly onWrite?: OnWrite
   readonly ticket: EnginePorts['ticket']
   readonly say: EnginePorts['say']
 }
@@ -331,16 +333,7 @@ class Durable implements RunStore, RunQueue {
     const ended = endedOf({ key: accepted.key, accepted }, record, bytes, doneEvent(result))
     this.#keys.set(runId, accepted.key)
     this.#noted(runId, 'result', await this.#spool.end(runId, ended, bytes.json))
-    journal({
-      event: 'ended',
-      run_id: runId,
-      status: result.status,
-      limit_reached: null,
-      error_code: 'engine_restarted',
-      steps: result.steps,
-      total_tokens: result.usage.total_tokens,
-      cost: result.usage.cost,
-    })
+    journal(endedEntry(result))
     return endedRun(runId, ended, bytes.json, { attempts: [], stored: null, isGone: false })
   }
 }

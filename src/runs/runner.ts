@@ -3,11 +3,12 @@
  *
  * Nothing a run does may take the process down: what the loop throws is a bug, journalled, and ends this run as `failed`.
  */
+import { instantOf } from '../contract/instant.ts'
 import type { RunResult } from '../contract/result.ts'
 import { closeBatch } from '../engine/close-batch.ts'
 import { failed, resultOf, type Ending } from '../engine/ending.ts'
 import { runLoop } from '../engine/loop.ts'
-import type { EnginePorts, Interruption } from '../engine/ports.ts'
+import type { EnginePorts, Interruption, JournalEntry } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
 import { addUsage } from '../usage/add.ts'
 import type { CallbackOutbox, RunLease } from './ports.ts'
@@ -126,17 +127,24 @@ async function conclude(
   const json = JSON.stringify(result)
   await lease.finish(record, { json, status: result.status }, doneEvent(result))
   sources.ended(json)
-  parts.journal({
+  parts.journal(endedEntry(result))
+  if (record.request.callback !== null) parts.outbox.add(record.runId)
+}
+
+/** What the journal is told of the end. */
+export function endedEntry(result: RunResult): JournalEntry {
+  return {
     event: 'ended',
-    run_id: record.runId,
+    run_id: result.run_id,
     status: result.status,
     limit_reached: result.limit_reached,
     error_code: result.error?.code ?? null,
     steps: result.steps,
     total_tokens: result.usage.total_tokens,
     cost: result.usage.cost,
-  })
-  if (record.request.callback !== null) parts.outbox.add(record.runId)
+    currency: result.usage.currency,
+    duration_ms: Math.max(0, instantOf(result.finished_at) - instantOf(result.started_at)),
+  }
 }
 
 /** What the stream tells of the end. */

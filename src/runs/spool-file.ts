@@ -17,9 +17,14 @@ export interface SpoolFileOptions {
   readonly goodBytes?: number
   /** Told how many bytes came to be. */
   readonly onGrown: (bytes: number) => void
+  /** Told of every write and what came of it. Absent: nobody. */
+  readonly onWrite?: OnWrite | undefined
   /** Waits its turn with what keeps a thread busy until the disk has answered. */
   readonly inTurn: InTurn
 }
+
+/** One write to STATE_DIR: its size, how long it took with its wait for the disk, and its fault. */
+export type OnWrite = (write: { readonly bytes: number; readonly ms: number; readonly fault: WriteFault }) => void
 
 export type InTurn = (sync: () => Promise<void>) => Promise<void>
 
@@ -79,6 +84,11 @@ export class SpoolFile {
   }
 
   async #write(contents: readonly Uint8Array[], synced: boolean): Promise<WriteFault> {
+    const from = performance.now()
+    const tell = (bytes: number, fault: WriteFault) => {
+      this.#options.onWrite?.({ bytes, ms: performance.now() - from, fault })
+      return fault
+    }
     try {
       const { maker, goodBytes, inTurn, onGrown } = this.#options
       const isNew = !this.#begun && goodBytes === undefined
@@ -89,9 +99,9 @@ export class SpoolFile {
       await writeWhole(handle, bytes)
       onGrown(bytes.length)
       if (synced) await inTurn(() => handle.datasync())
-      return null
+      return tell(bytes.length, null)
     } catch (error) {
-      return codeOf(error)
+      return tell(0, codeOf(error))
     }
   }
 

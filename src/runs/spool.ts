@@ -10,7 +10,7 @@ import { promises as fs } from 'node:fs'
 import { join } from 'node:path'
 import type { RunId } from '../contract/ids.ts'
 import type { Sealer } from './sealer.ts'
-import { codeOf, createTurns, SpoolFile, type WriteFault } from './spool-file.ts'
+import { codeOf, createTurns, type OnWrite, SpoolFile, type WriteFault } from './spool-file.ts'
 import { newFrames, type FrameMaker } from './spool-frames.ts'
 import { encode, resultFrame, type Accepted, type Ended, type KnownKey, type Progress } from './spool-record.ts'
 import type { Stored, Tried } from './spool-record.ts'
@@ -21,6 +21,8 @@ export interface SpoolOptions {
   readonly sealer: Sealer
   /** STATE_MAX_BYTES: beyond it no run is taken; those that were taken go on being written. */
   readonly maxBytes: number
+  /** Told of every write. Default: nobody. */
+  readonly onWrite?: OnWrite
 }
 
 /** What `begin` answers beyond STATE_MAX_BYTES, beside the codes of the system. */
@@ -164,6 +166,7 @@ export class Spool {
       maker,
       goodBytes: length,
       onGrown: (bytes) => this.#count(name, bytes),
+      onWrite: this.#options.onWrite,
       inTurn: this.#inTurn,
     })
     this.#ended.set(runId, { file, stored: isStored })
@@ -193,6 +196,7 @@ export class Spool {
       path: join(directory, name),
       maker: newFrames(sealer, name),
       onGrown: (bytes) => this.#count(name, bytes),
+      onWrite: this.#options.onWrite,
       inTurn: this.#inTurn,
     })
   }

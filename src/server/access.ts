@@ -19,14 +19,18 @@ export interface AccessParts {
   readonly tokens: EngineTokens
   readonly isEngineToken: (given: string) => boolean
   readonly store: Pick<RunStore, 'get'>
+  /** METRICS_PUBLIC. */
+  readonly metricsPublic: boolean
 }
 
 export async function judgeAccess(route: Route, request: FastifyRequest, parts: AccessParts): Promise<AccessVerdict> {
-  if (route.access === 'open') return { kind: 'granted', grant: 'open' }
+  if (route.access === 'open' || (route.access === 'reader' && parts.metricsPublic))
+    return { kind: 'granted', grant: 'open' }
   const bearer = bearerToken(request.headers.authorization)
   if (route.access !== 'call' && bearer !== null && parts.isEngineToken(bearer))
     return { kind: 'granted', grant: 'engine' }
-  const token = route.access === 'engine' ? null : queryValue(request, 'token')
+  const byToken = route.access === 'run' || route.access === 'call'
+  const token = byToken ? queryValue(request, 'token') : null
   if (token === null) return { kind: 'unauthorized', wrong: bearer !== null }
 
   const runId = parameter(request, 'run_id')

@@ -40,6 +40,8 @@ export interface EngineServer {
    * most.
    */
   closeStreams(signal: AbortSignal): Promise<void>
+  /** Streams that are being read. */
+  openStreams(): number
 }
 
 /**
@@ -50,6 +52,9 @@ const TIMEOUTS: ServerTimeouts = { keepAliveMs: 75_000, headersMs: 80_000, reque
 
 /** Of bodies that nobody reads. */
 const MAX_IGNORED_BYTES = 65_536
+
+/** The text format of Prometheus. */
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
@@ -72,6 +77,10 @@ export function createServer(options: ServerOptions): EngineServer {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes))
   app.decorateRequest('grant', 'open')
+  app.decorateRequest('errorCode', null)
+  app.addHook('onResponse', async (request, reply) => {
+    options.watch?.answered(routeNameOf(request), reply.raw.statusCode, request.errorCode)
+  })
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     const forBrowsers = routesAt(request.url).some(({ browser }) => browser)
@@ -95,6 +104,11 @@ export function createServer(options: ServerOptions): EngineServer {
     streamRun: (request, reply) => streamRun(request, reply, options, openAnswers),
     lateResult: (request, reply) => lateResult(request, reply, options),
     logs: (request, reply) => logs(request, reply, options),
+    metrics: async (_request, reply) =>
+      reply
+        .code(200)
+        .type(METRICS_TYPE)
+        .send(await options.readMetrics()),
     providers: async (_request, reply) => reply.code(200).type(JSON_TYPE).send(providers),
     health: (_request, reply) => health(reply, options),
     ready: (_request, reply) => ready(reply, options),
@@ -113,6 +127,7 @@ export function createServer(options: ServerOptions): EngineServer {
   }
   return {
     app,
+    openStreams: () => openAnswers.count('stream'),
     async closeStreams(signal) {
       await openAnswers.idle('stream', signal)
       await openAnswers.closeAll('stream')
@@ -124,7 +139,7 @@ export function createServer(options: ServerOptions): EngineServer {
 function callerCheck(options: ServerOptions) {
   const isEngineToken = engineTokenCheck(options.tokens)
   return async (route: Route, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const verdict = await judgeAccess(route, request, { tokens: options.tokens, isEngineToken, store: options.store })
+    const verdict = await judgeAccess(route, request, { ...options, isEngineToken })
     if (verdict.kind !== 'granted') return sendRefusal(verdict, request, reply)
     request.grant = verdict.grant
     // fastify turns a content type that is none down; here nobody asks for one.
@@ -136,6 +151,13 @@ function callerCheck(options: ServerOptions) {
     const overload = await overloadFacts(options)
     return overload === null ? undefined : sendError(reply, overload)
   }
+}
+
+/** As SPEC §2.1 writes it. A HEAD counts as the GET it stands for. */
+function routeNameOf({ method, routeOptions: { url } }: FastifyRequest): string {
+  if (url === undefined) return 'none'
+  const path = url.replace(':run_id', '{id}').replace(/:(\w+)/g, '{$1}')
+  return `${method === 'HEAD' ? 'GET' : method} ${path}`
 }
 
 function sendRefusal(

@@ -2,6 +2,13 @@
 import { type ErrorBody, errors, type Fault, type HttpErrorCode } from '../contract/errors.ts'
 import type { FastifyReply } from 'fastify'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The code of the error it was answered with; null: none. */
+    errorCode: HttpErrorCode | null
+  }
+}
+
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** What a caller should wait before it tries again, seconds. */
@@ -39,6 +46,7 @@ export function sendError(
 ): FastifyReply {
   const retryAfter = RETRY_AFTER_S[facts.code]
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
+  reply.request.errorCode = facts.code
   return reply
     .code(status)
     .type(JSON_TYPE)

@@ -7,6 +7,7 @@ import type { ServerResponse } from 'node:http'
 export interface OpenAnswers {
   /** A signal for one answer: aborts when its connection goes away, or when the server gives up on its kind. */
   open(kind: 'stream' | 'wait', response: ServerResponse): OpenAnswer
+  count(kind: 'stream' | 'wait'): number
   /** Resolves when none is open, or when the signal aborts. */
   idle(kind: 'stream' | 'wait', signal: AbortSignal): Promise<void>
   /** Resolves when all that were open have been released. */
@@ -40,6 +41,7 @@ export function createOpenAnswers(): OpenAnswers {
         },
       }
     },
+    count: (kind) => open[kind].size,
     async idle(kind, signal) {
       if (open[kind].size === 0 || signal.aborted) return
       await new Promise<void>((resolve) => {

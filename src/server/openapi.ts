@@ -143,6 +143,11 @@ const operations: Record<RouteName, Operation> = {
     answers: [{ status: 200, says: 'the table that requests are made from', bodies: ['Providers'] }],
     errors: [],
   },
+  metrics: {
+    summary: 'How the engine does, for Prometheus',
+    answers: [{ status: 200, says: 'the text format of Prometheus', media: 'text/plain' }],
+    errors: [],
+  },
   health: {
     summary: 'Liveness, versions and how many runs there are',
     answers: [{ status: 200, says: 'alive', bodies: ['Health'] }],
@@ -169,6 +174,7 @@ const EVERYWHERE: readonly HttpErrorCode[] = ['not_found', 'method_not_allowed',
 const ERRORS_OF_ACCESS: Record<Access, readonly HttpErrorCode[]> = {
   open: [],
   engine: ['unauthorized'],
+  reader: ['unauthorized'],
   run: ['unauthorized', 'forbidden'],
   call: ['unauthorized', 'forbidden'],
 }
@@ -176,6 +182,7 @@ const ERRORS_OF_ACCESS: Record<Access, readonly HttpErrorCode[]> = {
 const SECURITY: Record<Access, readonly object[]> = {
   open: [],
   engine: [{ engineToken: [] }],
+  reader: [{ engineToken: [] }, {}],
   run: [{ engineToken: [] }, { token: [] }],
   call: [{ token: [] }],
 }

@@ -4,10 +4,10 @@
  */
 
 /**
- * Who may call a route. `engine`: a holder of an engine token. `run`: also the holder of the run's token. `call`: the
+ * Who may call a route. `engine`: a holder of an engine token. `reader`: the same, or anybody with METRICS_PUBLIC. `run`: also the holder of the run's token. `call`: the
  * holder of the call's token, and nobody else. `open`: anybody.
  */
-export type Access = 'engine' | 'run' | 'call' | 'open'
+export type Access = 'engine' | 'reader' | 'run' | 'call' | 'open'
 
 export interface Route {
   readonly method: 'GET' | 'POST'
@@ -37,6 +37,7 @@ export const routes = {
   },
   logs: { method: 'GET', path: '/logs', access: 'engine', body: 'none', browser: false },
   providers: { method: 'GET', path: '/providers', access: 'engine', body: 'none', browser: false },
+  metrics: { method: 'GET', path: '/metrics', access: 'reader', body: 'none', browser: false },
   health: { method: 'GET', path: '/health', access: 'open', body: 'none', browser: false },
   ready: { method: 'GET', path: '/ready', access: 'open', body: 'none', browser: false },
   openApi: { method: 'GET', path: '/openapi.json', access: 'open', body: 'none', browser: false },

@@ -29,6 +29,12 @@ export interface ServerOptions {
   readonly readLogs: ReadLogs
   /** What GET /providers answers. */
   readonly providers: ProviderList
+  /** The text of GET /metrics. */
+  readonly readMetrics: () => Promise<string>
+  /** METRICS_PUBLIC: anybody may read it. */
+  readonly metricsPublic: boolean
+  /** Counts what was answered. Default: nobody does. */
+  readonly watch?: ServerWatch
   /** Requests that wait for a place at their provider key. */
   readonly queued: () => number
   /** True from the first SIGTERM on. */
@@ -52,6 +58,14 @@ export interface ServerTimeouts {
   readonly requestMs: number
   /** How often it is looked at. */
   readonly checkMs: number
+}
+
+/** Told of every answer, once it is written; cheap, and never throws. */
+export interface ServerWatch {
+  /** `route` as in SPEC §2.1, such as `GET /runs/{id}`; `none` where no route is. `code` of the error; null: none. */
+  answered(route: string, status: number, code: string | null): void
+  /** A stream was cut because its reader took nothing. */
+  streamDropped(): void
 }
 
 /** A pino logger fits. Only bugs are told here, with their stack; never a header, a URL or a body. */

@@ -32,7 +32,11 @@ export async function streamRun(
     // fastify's own stream answers cost a third more for each event.
     reply.hijack()
     reply.raw.writeHead(200, { ...definedHeaders(reply), ...STREAM_HEADERS })
-    await writeStream(reply.raw, reading.events, { stalledMs: options.stalledMs ?? STALLED_MS, signal: answer.signal })
+    await writeStream(reply.raw, reading.events, {
+      stalledMs: options.stalledMs ?? STALLED_MS,
+      signal: answer.signal,
+      onDropped: () => options.watch?.streamDropped(),
+    })
     return reply
   } catch (error) {
     if (!reply.sent) throw error

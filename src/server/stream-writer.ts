@@ -19,14 +19,21 @@ export interface StreamWriterOptions {
   readonly stalledMs: number
   /** Aborts when the reader is gone or the server closes; the reading ends with it. */
   readonly signal: AbortSignal
+  /** The reader took nothing for so long, and is cut off. Default: nobody is told. */
+  readonly onDropped?: (() => void) | undefined
 }
 
 /** The response's head must be written. Ends or destroys the response. Rejects only if the log does: a bug. */
 export async function writeStream(
   response: ServerResponse,
   events: AsyncIterable<LoggedEvent>,
-  { stalledMs, signal }: StreamWriterOptions,
+  { stalledMs, signal, onDropped }: StreamWriterOptions,
 ): Promise<void> {
+  const drop = () => {
+    // One that has gone by itself, or that the closing server cuts, was not dropped.
+    if (!response.destroyed && !signal.aborted) onDropped?.()
+    response.destroy()
+  }
   response.write(OPENING)
   const heartbeat = setInterval(() => {
     // A socket that takes nothing needs no sign of life added to its backlog.
@@ -36,12 +43,12 @@ export async function writeStream(
     for await (const logged of events) {
       if (response.destroyed) return
       if (response.write(frame(logged)) || (await moves(response, 'drain', stalledMs, signal))) continue
-      response.destroy()
+      drop()
       return
     }
     response.end()
     const patience = signal.aborted ? Math.min(CLOSING_MS, stalledMs) : stalledMs
-    if (!(await moves(response, 'finish', patience))) response.destroy()
+    if (!(await moves(response, 'finish', patience))) drop()
   } finally {
     clearInterval(heartbeat)
   }

@@ -266,7 +266,7 @@ test('§2.2 the engine token in a query is none, and a run token opens nothing b
 
 test('§2.1 404 and 405: what is not there, and methods that a path does not have', async () => {
   const client = await engine.client()
-  for (const path of ['/', '/run', '/runs/', '/v1/runs', '/log', '/provider', '/metrics', '/runs/a/b/c', '/%zz']) {
+  for (const path of ['/', '/run', '/runs/', '/v1/runs', '/log', '/provider', '/metric', '/runs/a/b/c', '/%zz']) {
     const { status } = await client.send(path)
     assert.ok(status === 404 || (path === '/%zz' && status === 400), `${path}: ${status}`)
   }
@@ -411,6 +411,7 @@ test('§12.2 health and ready answer anybody, and say nothing secret', async () 
   assert.deepEqual(Object.keys(paths).toSorted(), [
     '/health',
     '/logs',
+    '/metrics',
     '/openapi.json',
     '/providers',
     '/ready',

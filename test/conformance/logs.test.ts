@@ -50,7 +50,7 @@ test('§12.4 a run is found by its id and by its session, in order and with ever
   const byRun = await page(client, `?run_id=${one.run_id}`)
   assert.deepEqual(
     byRun.entries.map(({ event }) => event),
-    ['accepted', 'attempt_started', 'attempt_ended', 'ended', 'delivered'],
+    ['accepted', 'attempt_started', 'attempt_ended', 'step_ended', 'ended', 'delivered'],
   )
   assert.ok(byRun.entries.every(({ session_id }) => session_id === 'session-one'))
   assert.deepEqual(
@@ -79,7 +79,7 @@ test('§12.4 a cursor gives every entry once while new ones come', async () => {
     more = next.more
     await client.run(runBody())
   }
-  assert.deepEqual(seen, ['accepted', 'attempt_started', 'attempt_ended', 'ended', 'delivered'])
+  assert.deepEqual(seen, ['accepted', 'attempt_started', 'attempt_ended', 'step_ended', 'ended', 'delivered'])
   const late = await client.run(runBody())
   const followed = await page(client, `?event=ended${cursor}`)
   assert.equal(followed.entries.at(-1)?.run_id, late.run_id)

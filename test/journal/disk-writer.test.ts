@@ -12,16 +12,18 @@ const item = (n: number) => itemOf(newId(), { event: 'limit', run_id: 'run_1', n
 
 function writerIn(folder: string, queueChars?: number) {
   const told: unknown[] = []
+  const lost = { lines: 0 }
   const writer = createDiskWriter({
     folder,
     retentionDays: 14,
     maxBytes: 1_048_576,
     now: () => NOON,
     onBroken: (code) => void told.push(code),
-    onBack: (lost) => void told.push(lost),
+    onBack: (count) => void told.push(count),
+    onLost: () => void (lost.lines += 1),
     ...(queueChars === undefined ? {} : { queueChars }),
   })
-  return { writer, told }
+  return { writer, told, lost }
 }
 
 test('what waits for a disk that is away is bounded, and what is lost is counted', async (t) => {
@@ -29,7 +31,7 @@ test('what waits for a disk that is away is bounded, and what is lost is counted
   // A file where the folder should be.
   writeFileSync(folder, '')
   const { length } = item(0).line
-  const { writer, told } = writerIn(folder, length * 10)
+  const { writer, told, lost } = writerIn(folder, length * 10)
   for (let n = 0; n < 100; n += 1) writer.write(item(n % 10))
   await writer.flush()
   await writer.flush()
@@ -37,6 +39,7 @@ test('what waits for a disk that is away is bounded, and what is lost is counted
   rmSync(folder)
   await writer.flush()
   assert.deepEqual(told, ['ENOTDIR', 90])
+  assert.equal(lost.lines, 90)
   const [name = ''] = readdirSync(folder)
   const lines = readFileSync(join(folder, name), 'utf8').trimEnd().split('\n')
   assert.deepEqual(

@@ -20,7 +20,7 @@ function meter(t: TestContext, options: Partial<LoadMeterOptions>) {
     ...options,
   })
   t.after(() => made.close())
-  return { reason: () => made.reason(), changes, changed: promise }
+  return { reason: () => made.reason(), lag: () => made.lag(), changes, changed: promise }
 }
 
 test('memory over its bound is told, with what was measured', async (t) => {
@@ -37,7 +37,8 @@ test('memory over its bound is told, with what was measured', async (t) => {
 })
 
 test('a loop that lags is told', async (t) => {
-  const { reason, changed } = meter(t, { maxLagMs: 20 })
+  const { reason, lag, changed } = meter(t, { maxLagMs: 20 })
+  assert.deepEqual(lag(), { meanMs: 0, worstMs: 0 })
   const block = setInterval(() => {
     const until = performance.now() + 90
     while (performance.now() < until);
@@ -45,4 +46,6 @@ test('a loop that lags is told', async (t) => {
   await changed
   clearInterval(block)
   assert.equal(reason(), 'event_loop')
+  const { meanMs, worstMs } = lag()
+  assert.ok(meanMs > 10 && worstMs >= 60 && worstMs < 10_000, `${meanMs} ${worstMs}`)
 })

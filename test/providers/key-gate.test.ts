@@ -127,6 +127,20 @@ test('up to the limit nobody waits; the next one is told once that it does', asy
   assert.equal(queued, 1)
 })
 
+test('readings tell of all keys of a provider together, and never which', async () => {
+  const gate = createKeyGate({ startLimit: 4, now: () => 1000 })
+  const slot = await held(gate.acquire('openai:one', 's', never, nothing))
+  await held(gate.acquire('openai:one', 's', never, nothing))
+  for (let n = 0; n < 3; n += 1) void gate.acquire('kimi:two', `s${n}`, never, nothing, 2)
+  const other = await held(gate.acquire('openai:three', 's', never, nothing))
+  slot.release({ kind: 'ok' })
+  other.release({ kind: 'limited', pauseMs: 5000 })
+  assert.deepEqual(gate.readings(), [
+    { provider: 'openai', keys: 2, paused: 1, active: 1, waiting: 0, smallestWindow: 2, largestWindow: 4 },
+    { provider: 'kimi', keys: 1, paused: 0, active: 2, waiting: 1, smallestWindow: 2, largestWindow: 2 },
+  ])
+})
+
 test('keys do not wait for each other', async () => {
   const gate = createKeyGate({ startLimit: 1 })
   await held(gate.acquire('one', 's', never, nothing))

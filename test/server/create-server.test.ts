@@ -140,7 +140,7 @@ test('SE-04, SE-02: no token, right or wrong, and no URL is logged, whatever the
 
 test('a path nobody has is 404 not_found', async (t) => {
   const { port } = await startServer(t)
-  for (const path of ['/', '/nothing', `/runs/${ID}/nothing`, `/runs/${ID}/calls/c`, '/metrics']) {
+  for (const path of ['/', '/nothing', `/runs/${ID}/nothing`, `/runs/${ID}/calls/c`, '/metric']) {
     for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE']) {
       const answer = await call(port, { method, path, headers: ENGINE })
       assert.deepEqual([answer.status, errorOf(answer).code], [404, 'not_found'], `${method} ${path}`)

@@ -65,6 +65,8 @@ export async function startServer(t: TestContext, options: Partial<ServerOptions
     overload: () => null,
     providers: { providers: [] },
     queued: () => 3,
+    readMetrics: async () => 'theloop_runs_live 0\n',
+    metricsPublic: false,
     store: runs.store,
     events: runs.events,
     lateResults: {

@@ -298,7 +298,9 @@ function watchAnswers(app: http.Server) {
 }
 
 test('a reader that takes nothing delays nobody, holds one event, and is dropped; it reconnects and loses nothing', async (t) => {
-  const { port, runs, server } = await startServer(t, { stalledMs: 100 })
+  const watch = { answered: () => {}, streamDropped: () => void (dropped += 1) }
+  const { port, runs, server } = await startServer(t, { stalledMs: 100, watch })
+  let dropped = 0
   runs.add()
   const { held, closed } = watchAnswers(server.app.server)
   const stuck = await stuckReader(port)
@@ -316,6 +318,7 @@ test('a reader that takes nothing delays nobody, holds one event, and is dropped
   assert.equal(shown(quick.messages), whole)
   await eventually(() => closed[0] === true)
   assert.equal(closed[1], false)
+  assert.deepEqual([dropped, server.openStreams()], [1, 1])
   assert.ok(Math.max(...held) < 200_000, String(Math.max(...held)))
 
   let raw = ''
@@ -349,7 +352,9 @@ test('a reader that is stuck at the very end of its stream is dropped as well', 
 })
 
 test('a reader whose socket does not take even the end is dropped', async (t) => {
-  const { port, runs, server } = await startServer(t, { stalledMs: 100 })
+  const watch = { answered: () => {}, streamDropped: () => void (dropped += 1) }
+  const { port, runs, server } = await startServer(t, { stalledMs: 100, watch })
+  let dropped = 0
   story(runs)
   const { closed } = watchAnswers(server.app.server)
   // An end that never gets through; a real one needs a socket that is full to the byte.
@@ -361,6 +366,7 @@ test('a reader whose socket does not take even the end is dropped', async (t) =>
   await reader.ended
   assert.equal(reader.response.complete, false)
   await eventually(() => closed[0] === true)
+  assert.equal(dropped, 1)
 })
 
 test('a reader that is stuck does not hold up a server that closes', async (t) => {
