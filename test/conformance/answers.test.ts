@@ -270,7 +270,7 @@ test('§2.1 404 and 405: what is not there, and methods that a path does not hav
     const { status } = await client.send(path)
     assert.ok(status === 404 || (path === '/%zz' && status === 400), `${path}: ${status}`)
   }
-  errorOf(await client.send('/runs/run_1/redeliver', { method: 'POST' }), 404, 'not_found')
+  errorOf(await client.send('/runs/run_1/deliver', { method: 'POST' }), 404, 'not_found')
   for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
     const answer = await client.send('/runs', { method })
     errorOf(answer, 405, 'method_not_allowed')
@@ -420,6 +420,7 @@ test('§12.2 health and ready answer anybody, and say nothing secret', async () 
     '/runs/{run_id}/ack',
     '/runs/{run_id}/calls/{call_id}/result',
     '/runs/{run_id}/cancel',
+    '/runs/{run_id}/redeliver',
     '/runs/{run_id}/stream',
     '/validate',
   ])

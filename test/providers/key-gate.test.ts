@@ -327,7 +327,7 @@ test('RF-10: after runs that ended in every way no place is taken, and the next 
   assert.ok(provider.mostBusy() >= 1)
   const { ask, tap } = openChain(t, { gate })
   assert.equal(textOf(await ask(askOf([model('ok')]))), 'Hi')
-  assert.equal(tap.attempts()[0]?.queued_ms, 0)
+  assert.ok(!tap.story().includes('wait'))
 })
 
 test('RF-11: a thousand cancels at the very moment of the end leave the limit where it was', async (t) => {
