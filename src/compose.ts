@@ -5,11 +5,17 @@ import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { createAdmission, createJudge } from './admission.ts'
 import type { RunFacts } from './cassette/format.ts'
-import { secretsOf as secretsOfRun } from './cassette/plain-record.ts'
+import {
+  credentialsOf,
+  credentialsOfReceiver,
+  secretsOf as secretsOfRun,
+  secretsOfReceiver,
+} from './cassette/plain-record.ts'
 import { createRecorder } from './cassette/recorder.ts'
 import { createOutbox } from './delivery/outbox.ts'
 import type { Egress } from './egress/egress.ts'
 import { createEgress } from './egress/open.ts'
+import type { RunId } from './contract/ids.ts'
 import { instantOf } from './contract/instant.ts'
 import type { EnginePorts } from './engine/ports.ts'
 import { sayIn } from './i18n/say.ts'
@@ -117,6 +123,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     gigachat: { authUrl: settings.gigachatAuthUrl, scope: settings.gigachatScope },
     firstTokenMs: settings.firstTokenMs,
     stallMs: settings.stallMs,
+    onGranted: (values) => redactor.holdTokens(values),
   })
   const toolParts: ToolsOptions = {
     egress,
@@ -144,6 +151,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     createRunner({
       sourcesFor(record) {
         redactor.hold(secretsOfRun(record))
+        redactor.holdCredentials(credentialsOf(record))
         redactor.holdTokens([runToken(tokens, record.runId)])
         const live = liveSources({ modelForRun: () => model.forRun(), tools: createTools(toolParts), ticket })
         return recorder?.record(record, live) ?? live
@@ -223,13 +231,28 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     load.close()
   }
 
+  /** What an earlier life knew of a run that is still to be delivered. */
+  async function holdRestored(runId: RunId): Promise<void> {
+    const callback = await runs.store.callback(runId)
+    if (callback === null) return
+    redactor.hold(secretsOfReceiver(callback))
+    redactor.holdCredentials(credentialsOfReceiver(callback))
+    redactor.holdTokens([runToken(tokens, runId)])
+  }
+
   async function listen(): Promise<string> {
     const recovery = await runs.recover()
     if (!recovery.ok) throw new StartFault(`STATE_DIR cannot be used: ${recovery.reason}`)
     const address = await server.app.listen({ host: settings.host, port: settings.port })
     publicUrl ||= `http://127.0.0.1:${new URL(address).port}`
-    for (const runId of recovery.undelivered) outbox.add(runId)
-    for (const runId of recovery.again) outbox.again(runId, true)
+    for (const runId of recovery.undelivered) {
+      await holdRestored(runId)
+      outbox.add(runId)
+    }
+    for (const runId of recovery.again) {
+      await holdRestored(runId)
+      outbox.again(runId, true)
+    }
     return address
   }
 
@@ -298,7 +321,8 @@ function secretsOf({ apiKeys, callbackSecrets, engineTokens, ...settings }: Sett
   // Whoever has the address of a webhook can often post to it.
   const { pathname = '' } = URL.parse(settings.errorWebhookUrl ?? '') ?? {}
   const own = [...engineTokens, ...settings.stateKeys, ...(callbackSecrets ?? [])]
-  return [...own, ...Object.values(apiKeys), ...passwords, pathname].filter(Boolean)
+  const pem = settings.gigachatTls.identity?.key.split('\n').filter((line) => !line.startsWith('-----')) ?? []
+  return [...own, ...Object.values(apiKeys), ...passwords, ...pem, pathname].filter(Boolean)
 }
 
 function openErrorWebhook(settings: Settings, egress: Egress, logger: Logger): ErrorWebhook | null {

@@ -1,4 +1,5 @@
 /** A run's record without the secrets its request brings, and the list of them. Pure. */
+import type { Callback } from '../contract/run-request.ts'
 import type { RunRecord } from '../engine/record.ts'
 import { plainUrl, SECRET } from './secrets.ts'
 
@@ -24,16 +25,34 @@ function hidden(headers: Headers): Headers {
   return Object.fromEntries(Object.keys(headers).map((name) => [name, SECRET]))
 }
 
+type Receiver = Pick<Callback, 'url' | 'headers'>
+
 /** Keys, header values, and what stands in queries. */
 export function secretsOf({ request }: RunRecord): string[] {
-  const receivers = [...request.tools, ...(request.callback === null ? [] : [request.callback])]
-  return [
-    ...request.targets.flatMap(({ api_key: key }) => (key === null ? [] : [key])),
-    ...receivers.flatMap(({ headers, url }) => [...Object.values(headers), ...queryValues(url)]),
-  ]
+  return [...keysOf(request), ...receiversOf(request).flatMap(secretsOfReceiver)]
 }
 
-function queryValues(url: string): string[] {
-  const parsed = URL.parse(url)
-  return parsed === null ? [] : [parsed.search.slice(1), ...parsed.searchParams.values()]
+/** Those among them that are secrets by their place, however short: keys, and what stands under the name of one. */
+export function credentialsOf({ request }: RunRecord): string[] {
+  return [...keysOf(request), ...receiversOf(request).flatMap(credentialsOfReceiver)]
+}
+
+export function secretsOfReceiver({ headers, url }: Receiver): string[] {
+  const query = URL.parse(url)
+  return [...Object.values(headers), ...(query === null ? [] : [query.search.slice(1), ...query.searchParams.values()])]
+}
+
+export function credentialsOfReceiver({ headers, url }: Receiver): string[] {
+  const pairs = [...Object.entries(headers), ...(URL.parse(url)?.searchParams ?? [])]
+  return pairs.flatMap(([name, value]) => (CREDENTIAL_NAME.test(name) ? [value] : []))
+}
+
+const CREDENTIAL_NAME = /auth|key|token|secret|pass|pwd|sig|cred/i
+
+function keysOf({ targets }: RunRecord['request']): string[] {
+  return targets.flatMap(({ api_key: key }) => (key === null ? [] : [key]))
+}
+
+function receiversOf({ tools, callback }: RunRecord['request']): Receiver[] {
+  return [...tools, ...(callback === null ? [] : [callback])]
 }

@@ -15,7 +15,7 @@ import type { LateResults } from '../tools/late-results.ts'
 import { createTools, type ToolsOptions } from '../tools/tools.ts'
 import { CassetteFile, MAX_CASSETTE_BYTES } from './cassette-file.ts'
 import { FORMAT, type RunFacts } from './format.ts'
-import { plainRecord, secretsOf } from './plain-record.ts'
+import { credentialsOf, plainRecord, secretsOf } from './plain-record.ts'
 import { recordingEgress } from './recording-egress.ts'
 import { Secrets } from './secrets.ts'
 import { Tape } from './tape.ts'
@@ -52,7 +52,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       backlog,
       onFault: (code) => options.journal({ event: 'recording_failed', run_id: run.runId, code }),
     })
-    const secrets = new Secrets([...options.secrets, ...secretsOf(run)])
+    const secrets = new Secrets([...options.secrets, ...secretsOf(run)], [...options.secrets, ...credentialsOf(run)])
     const tape = new Tape({ file, secrets, startedAt: instantOf(run.startedAt), now: Date.now })
     tape.line({ kind: 'run', format: FORMAT, facts: options.facts, record: plainRecord(run) })
     return {

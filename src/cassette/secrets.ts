@@ -2,13 +2,15 @@
  * Takes secrets out of what is recorded. Pure but for the list of secrets, which grows as a run learns new ones.
  *
  * Where a secret stands by its place (a header, a key of the request), its place is what takes it out, whatever its length.
- * Everywhere else its text does: as it is, as JSON writes it, as a URL does. Texts below `LEAST_LENGTH` characters are left
- * alone there, for they stand in any text. Tokens of URLs and tickets are found by their form.
+ * Everywhere else its text does: as it is, as JSON writes it, and in every form that the journal clears. Texts below `LEAST_LENGTH` characters stand
+ * in any text: there they count as whole words, and only where their place says that they are secrets. Tokens of URLs and tickets are found by their form.
  */
+import { secretForms, SHORTEST_WORD } from '../journal/secret-forms.ts'
 
 export const SECRET = '[secret]'
 
 const LEAST_LENGTH = 8
+const LETTER = /[A-Za-z0-9]/
 /** A tool's words inside a result, inside a message, inside a request. */
 const DEEPEST_JSON = 4
 /** No token and no ticket is longer. */
@@ -36,10 +38,14 @@ type Span = readonly [start: number, end: number]
 
 export class Secrets {
   readonly #texts = new Set<string>()
+  /** Short ones, which count as whole words only. */
+  readonly #words = new Set<string>()
   #longest = LONGEST_FORM
 
-  constructor(values: readonly string[]) {
+  /** @param credentials what is a secret by its place, however short */
+  constructor(values: readonly string[], credentials: readonly string[] = []) {
     for (const value of values) this.add(value)
+    for (const value of credentials) for (const form of secretForms(value, SHORTEST_WORD)) this.#addForm(form)
   }
 
   /** How many bytes one secret may span. */
@@ -52,11 +58,15 @@ export class Secrets {
     const space = value.lastIndexOf(' ')
     for (const part of space === -1 ? [value] : [value, value.slice(space + 1)]) {
       if (part.length < LEAST_LENGTH) continue
-      for (const form of formsOf(part)) {
-        this.#texts.add(form)
-        this.#longest = Math.max(this.#longest, Buffer.byteLength(form))
-      }
+      for (const form of formsOf(part)) this.#addForm(form)
     }
+    for (const form of secretForms(value)) this.#addForm(form)
+  }
+
+  #addForm(form: string): void {
+    if (form.length < LEAST_LENGTH) this.#words.add(form)
+    else this.#texts.add(form)
+    this.#longest = Math.max(this.#longest, Buffer.byteLength(form))
   }
 
   text(text: string): string {
@@ -89,6 +99,12 @@ export class Secrets {
       const word = spell(secret)
       for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + word.length)) {
         found.push([at, at + word.length])
+      }
+    }
+    for (const word of this.#words) {
+      for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + word.length)) {
+        const isWhole = !LETTER.test(text.charAt(at - 1)) && !LETTER.test(text.charAt(at + word.length))
+        if (isWhole) found.push([at, at + word.length])
       }
     }
     for (const form of FORMS) {

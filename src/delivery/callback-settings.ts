@@ -4,6 +4,8 @@ import { PAUSES_MS } from './schedule.ts'
 
 /** Each is a signature over every result, and a name in one header. */
 const MOST_SECRETS = 5
+/** A short one can be guessed from what it signed. */
+const SHORTEST_SECRET = 16
 const MOST_PAUSES = 50
 /** 3 days: a receiver that is away for longer fetches what it missed. */
 const MOST_SECONDS = 259_200
@@ -15,6 +17,9 @@ export function parseSecrets(text: string): Parsed<Secrets> {
   const [first = '', ...others] = text.trim().split(/ +/)
   if (!/^[\x20-\x7e]+$/.test(text)) {
     return { ok: false, fault: 'must be visible ASCII characters only; several secrets are separated by spaces' }
+  }
+  if ([first, ...others].some((secret) => secret.length < SHORTEST_SECRET)) {
+    return { ok: false, fault: `each secret must be at least ${SHORTEST_SECRET} characters` }
   }
   if (others.length >= MOST_SECRETS) return { ok: false, fault: `may hold at most ${MOST_SECRETS} secrets` }
   return { ok: true, value: [first, ...others] }

@@ -73,7 +73,8 @@ export async function deliver(letter: Envelope, parts: DeliverParts, signal: Abo
     attempt: {
       at: instantText(startedAt),
       status: response?.status ?? null,
-      content_type: response?.headers['content-type']?.slice(0, 200) ?? null,
+      // Without its parameters: of foreign words no more than are needed.
+      content_type: response?.headers['content-type']?.split(';', 1)[0]?.trim().slice(0, 100) ?? null,
       fault,
       error,
       duration_ms: Date.now() - startedAt,

@@ -7,13 +7,18 @@
  */
 import type { Json } from '../contract/json.ts'
 import type { JournalEntry } from '../engine/ports.ts'
-import { SHORTEST_SECRET, secretForms } from './secret-forms.ts'
+import { SHORTEST_SECRET, SHORTEST_WORD, secretForms } from './secret-forms.ts'
 
 export const REDACTED = '[redacted]'
 
 export interface Redactor {
-  /** From now on these are secrets, as long as they are among the newest. Short ones are passed over. */
+  /**
+   * From now on these are secrets, as long as they are among the newest. Values of fewer than 8 characters are passed over:
+   * a header's value need be no secret at all.
+   */
   hold(values: Iterable<string>): void
+  /** The same for what is a secret by its place, a key or a password: from 4 characters on, short ones as whole words. */
+  holdCredentials(values: Iterable<string>): void
   /** The same for tokens that the engine makes: many, and they must not push out what requests brought. */
   holdTokens(values: Iterable<string>): void
   text(text: string): string
@@ -48,7 +53,7 @@ const MAX_FACT_CHARS = 8000
 
 export function createRedactor(always: Iterable<string>, limits: RedactorLimits = REDACTOR_LIMITS): Redactor {
   const index = createFormIndex()
-  for (const value of always) for (const form of secretForms(value)) index.add(form)
+  for (const value of always) for (const form of secretForms(value, SHORTEST_WORD)) index.add(form)
 
   function text(whole: string): string {
     return withoutQueryTokens(withoutForms(whole, index))
@@ -66,18 +71,24 @@ export function createRedactor(always: Iterable<string>, limits: RedactorLimits 
     return { ...Object.fromEntries(facts), event: raw.event, run_id: raw.run_id }
   }
 
-  return { hold: createMemory(index, limits), holdTokens: createMemory(index, limits), text, entry }
+  return {
+    hold: createMemory(index, limits, SHORTEST_SECRET),
+    holdCredentials: createMemory(index, limits, SHORTEST_WORD),
+    holdTokens: createMemory(index, limits, SHORTEST_SECRET),
+    text,
+    entry,
+  }
 }
 
 /** Remembers values up to a bound; those held longest ago go first. */
-function createMemory(index: FormIndex, limits: RedactorLimits): (values: Iterable<string>) => void {
+function createMemory(index: FormIndex, limits: RedactorLimits, shortest: number): (values: Iterable<string>) => void {
   const held = new Map<string, readonly string[]>()
   let heldChars = 0
   return (values) => {
     for (const value of values) {
       const known = held.get(value)
       held.delete(value)
-      const forms = known ?? secretForms(value)
+      const forms = known ?? secretForms(value, shortest)
       if (forms.length === 0) continue
       held.set(value, forms)
       if (known !== undefined) continue
@@ -109,7 +120,7 @@ function withoutQueryTokens(text: string): string {
 function withoutForms(text: string, index: FormIndex): string {
   let cleared = ''
   let from = 0
-  for (let at = 0; at <= text.length - SHORTEST_SECRET;) {
+  for (let at = 0; at <= text.length - SHORTEST_WORD;) {
     const length = index.longestAt(text, at)
     if (length === 0) {
       at += 1
@@ -132,32 +143,55 @@ interface FormIndex {
 function createFormIndex(): FormIndex {
   /** First characters → forms, each with the number of secrets that have it. */
   const byOpening = new Map<string, Map<string, number>>()
-  const opening = (text: string, at = 0) => text.slice(at, at + SHORTEST_SECRET)
+  /** First character → forms that count as whole words only. */
+  const words = new Map<string, Map<string, number>>()
+  const placeOf = (form: string) =>
+    form.length < SHORTEST_SECRET
+      ? { map: words, key: form.slice(0, 1) }
+      : { map: byOpening, key: form.slice(0, SHORTEST_SECRET) }
 
   return {
     add(form) {
-      const forms = byOpening.get(opening(form)) ?? new Map<string, number>()
-      byOpening.set(opening(form), forms)
+      const { map, key } = placeOf(form)
+      const forms = map.get(key) ?? new Map<string, number>()
+      map.set(key, forms)
       forms.set(form, (forms.get(form) ?? 0) + 1)
     },
     remove(form) {
-      const forms = byOpening.get(opening(form))
+      const { map, key } = placeOf(form)
+      const forms = map.get(key)
       const count = forms?.get(form) ?? 0
       if (count > 1) forms?.set(form, count - 1)
       else forms?.delete(form)
-      if (forms?.size === 0) byOpening.delete(opening(form))
+      if (forms?.size === 0) map.delete(key)
     },
     longestAt(text, at) {
-      const forms = byOpening.get(opening(text, at))
-      if (forms === undefined) return 0
-      let longest = 0
-      const rest = text.length - at
-      for (const form of forms.keys()) {
-        // A text that somebody cut may end inside a secret.
-        const length = Math.min(form.length, rest)
-        if (length > longest && text.startsWith(form.length <= rest ? form : form.slice(0, rest), at)) longest = length
-      }
-      return longest
+      const forms = byOpening.get(text.slice(at, at + SHORTEST_SECRET))
+      return (forms === undefined ? 0 : longestForm(forms, text, at)) || longestWord(words, text, at)
     },
   }
+}
+
+function longestForm(forms: ReadonlyMap<string, number>, text: string, at: number): number {
+  let longest = 0
+  const rest = text.length - at
+  for (const form of forms.keys()) {
+    // A text that somebody cut may end inside a secret.
+    const length = Math.min(form.length, rest)
+    if (length > longest && text.startsWith(form.length <= rest ? form : form.slice(0, rest), at)) longest = length
+  }
+  return longest
+}
+
+const WORD = /[A-Za-z0-9]/
+
+function longestWord(words: ReadonlyMap<string, ReadonlyMap<string, number>>, text: string, at: number): number {
+  const forms = words.size === 0 ? undefined : words.get(text.charAt(at))
+  if (forms === undefined || WORD.test(text.charAt(at - 1))) return 0
+  let longest = 0
+  for (const form of forms.keys()) {
+    const isWhole = text.startsWith(form, at) && !WORD.test(text.charAt(at + form.length))
+    if (isWhole && form.length > longest) longest = form.length
+  }
+  return longest
 }

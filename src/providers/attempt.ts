@@ -21,6 +21,7 @@ import { type AttemptLimits, type AttemptTimes, type Due, nextDue } from './atte
 import { type AttemptFault, faultOf, faultOfEgress } from './attempt-fault.ts'
 import type { Authorization, Granted } from './credentials.ts'
 import type { Dialect, DialectCall, ProviderRequest, Reader, Reading, Sink } from './dialect.ts'
+import { requestIdOf } from './request-id.ts'
 
 export interface Exchange {
   /** The egress gate, or what plays a provider inside the engine. */
@@ -357,7 +358,10 @@ class LiveAttempt {
       started,
       outputLength: this.#reader?.outputLength ?? 0,
       httpStatus: this.#response?.status ?? null,
-      requestId: headers?.['request-id'] ?? headers?.['x-request-id'] ?? reading?.responseId ?? null,
+      requestId: requestIdOf(
+        headers?.['request-id'] ?? headers?.['x-request-id'] ?? reading?.responseId ?? null,
+        this.#exchange.request.headers,
+      ),
       firstTokenMs: firstAt === null ? null : Math.max(0, firstAt - startedAt),
       durationMs: Math.max(0, now - startedAt),
     }

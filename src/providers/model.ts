@@ -21,6 +21,8 @@ export interface ModelOptions extends Omit<RouteSources, 'credentials'> {
   readonly random?: () => number
   /** Where GigaChat's access tokens come from. Default: the vendor's address, for the keys of persons. */
   readonly gigachat?: TokenSettings
+  /** Told of what a key was exchanged for, whenever it is used: header values, secrets all. Default: nobody. */
+  readonly onGranted?: (values: readonly string[]) => void
 }
 
 /** Everything a run's port works with. */
@@ -36,9 +38,14 @@ export interface Model {
 
 export function createModel(options: ModelOptions): Model {
   const { egress, gigachat = { authUrl: DEFAULT_AUTH_URL, scope: DEFAULT_SCOPE }, now = Date.now } = options
+  const exchange = gigachatCredentials({ ...gigachat, send: (request) => egress.request(request), now })
   const settings: StepSettings = {
     ...options,
-    credentials: gigachatCredentials({ ...gigachat, send: (request) => egress.request(request), now }),
+    async credentials(...asked) {
+      const authorization = await exchange(...asked)
+      if (authorization.kind === 'granted') options.onGranted?.(Object.values(authorization.headers))
+      return authorization
+    },
     firstTokenMs: options.firstTokenMs ?? 120_000,
     stallMs: options.stallMs ?? 120_000,
     now,

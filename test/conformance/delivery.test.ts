@@ -272,7 +272,7 @@ test('§7.4 redeliver: the same bytes again, whoever has them; the session stays
 })
 
 test('§12.1 two callback secrets: both sign, a receiver that knows either takes it', async (t) => {
-  const own = await ownEngine(t, { CALLBACK_SECRET: 'old-SECRET,with-a-comma new-SECRET' })
+  const own = await ownEngine(t, { CALLBACK_SECRET: 'old-SECRET,with-a-comma new-SECRET-of-16-letters' })
   const client = new EngineClient(own)
   const receiver = await startReceiver(t)
   await client.start(runBody({ callback: receiver.callback() }))
@@ -280,7 +280,7 @@ test('§12.1 two callback secrets: both sign, a receiver that knows either takes
   const headers = Object.fromEntries(
     ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => [name, headerOf(delivery, name)]),
   )
-  for (const secret of ['old-SECRET,with-a-comma', 'new-SECRET']) {
+  for (const secret of ['old-SECRET,with-a-comma', 'new-SECRET-of-16-letters']) {
     assert.ok(new Webhook(secret, { format: 'raw' }).verify(delivery.text, headers))
   }
   assert.equal(headerOf(delivery, 'x-engine-secret'), 'old-SECRET,with-a-comma')

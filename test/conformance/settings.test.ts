@@ -91,6 +91,7 @@ const alone: readonly Environment[] = [
   { ALLOWED_ORIGINS: '*' },
   { DEFAULT_TIMEZONE: 'Europe/Nowhere' },
   { CALLBACK_SECRET: 'SECRET with a\nline break' },
+  { CALLBACK_SECRET: 'SECRET-too-long'.slice(0, 15) },
 ]
 
 for (const environment of alone) {

@@ -4,13 +4,22 @@ import { test } from 'node:test'
 import { parseSchedule, parseSecrets } from '../../src/delivery/callback-settings.ts'
 
 test('secrets are separated by spaces; what else stands in them is theirs', () => {
-  assert.deepEqual(parseSecrets('one'), { ok: true, value: ['one'] })
-  assert.deepEqual(parseSecrets('one,1  whsec_dHdv three'), { ok: true, value: ['one,1', 'whsec_dHdv', 'three'] })
-  assert.equal(parseSecrets('1 2 3 4 5').ok, true)
+  assert.deepEqual(parseSecrets('one-of-16-letters'), { ok: true, value: ['one-of-16-letters'] })
+  assert.deepEqual(parseSecrets('one,of-16-letters  whsec_dHdvdHdvdHdv three-of-16-letters'), {
+    ok: true,
+    value: ['one,of-16-letters', 'whsec_dHdvdHdvdHdv', 'three-of-16-letters'],
+  })
+  assert.equal(parseSecrets(Array(5).fill('0123456789abcdef').join(' ')).ok, true)
 })
 
 test('a secret that no header can carry, and too many of them, are faults that do not tell them', () => {
-  for (const text of ['тайна', 'a\tSECRET', 'SECRET\n2', '1 2 3 4 5 SECRET']) {
+  for (const text of [
+    'тайна',
+    'a\tSECRET',
+    'SECRET\n2',
+    `${Array(5).fill('0123456789abcdef').join(' ')} SECRET-of-16-letters`,
+    'SECRET-of-15-le',
+  ]) {
     const parsed = parseSecrets(text)
     assert.ok(!parsed.ok && !parsed.fault.includes('SECRET'), text)
   }

@@ -57,7 +57,8 @@ test('tokens in queries go, known or not', () => {
 })
 
 test('short values and ids are let through, facts of any depth are not', () => {
-  const redactor = createRedactor(['run_SECRET_1', 'short'])
+  const redactor = createRedactor(['run_SECRET_1'])
+  redactor.hold(['short'])
   const cleared = redactor.entry({
     event: 'failed',
     run_id: 'run_SECRET_1',
@@ -72,6 +73,24 @@ test('short values and ids are let through, facts of any depth are not', () => {
     detail: 'short [redacted]',
     list: [{ inner: '[redacted]', n: 1 }, null],
   })
+})
+
+test('a short credential goes where it stands as a word of its own, and of its longer forms everywhere', () => {
+  const redactor = createRedactor(['hun73r2'])
+  redactor.holdCredentials(['pl4n', 'Bearer p@ss!', 'abc'])
+  for (const [text, cleared] of [
+    ['hun73r2', '[redacted]'],
+    ['key=hun73r2, "pl4n"', 'key=[redacted], "[redacted]"'],
+    ['got p@ss! and p@ss!', 'got [redacted] and [redacted]'],
+    ['the pl4n', 'the [redacted]'],
+    // Part of a longer word, and too short to be anything.
+    ['xhun73r2 pl4nt hun73r22', 'xhun73r2 pl4nt hun73r22'],
+    ['abc', 'abc'],
+    [`<${Buffer.from('hun73r2').toString('hex')}>`, '<[redacted]>'],
+    [createHash('sha256').update('pl4n').digest('hex'), '[redacted]'],
+  ] as const) {
+    assert.equal(redactor.text(text), cleared)
+  }
 })
 
 test('only the newest secrets of requests are remembered, those of the environment always', () => {

@@ -39,7 +39,11 @@ function seenIn({ headers, socket }: IncomingMessage): Seen {
 const SERVER = { ...namedCertificate, requestCert: true, rejectUnauthorized: false }
 
 /** An engine whose GigaChat is two servers of this test; what it logs is kept. */
-async function openEngine(t: TestContext, environment: (path: (name: string) => string) => Environment) {
+async function openEngine(
+  t: TestContext,
+  environment: (path: (name: string) => string) => Environment,
+  { quotes = false } = {},
+) {
   const seen: { readonly auth: Seen[]; readonly api: Seen[] } = { auth: [], api: [] }
   const auth = await startHttps(t, SERVER, (request, response) => {
     seen.auth.push(seenIn(request))
@@ -49,6 +53,10 @@ async function openEngine(t: TestContext, environment: (path: (name: string) => 
   const api = await startHttps(t, SERVER, (request, response) => {
     seen.api.push(seenIn(request))
     request.resume()
+    if (quotes) {
+      const message = `bad: ${request.headers.authorization}`
+      return void response.writeHead(403).end(JSON.stringify({ status: 403, message }))
+    }
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.end(data(chunk({ content: 'Здравствуйте!' }, 'stop', { prompt_tokens: 5, completion_tokens: 2 })))
   })
@@ -109,6 +117,16 @@ test('a run goes to GigaChat under its own authority, and neither key nor token 
   const other = await run('openai-compatible', { base_url: `https://127.0.0.1:${api.port}/v1` })
   assert.deepEqual([other.status, other.error?.code], ['failed', 'provider_unavailable'])
   assert.equal(seen.api.length, 2)
+})
+
+test('SE-01: an access token that the API quotes in an error is not logged', async (t) => {
+  const keyed = (path: (name: string) => string) => ({ GIGACHAT_API_KEY: KEY, GIGACHAT_CA_FILE: path('ca.pem') })
+  const { logged, run } = await openEngine(t, keyed, { quotes: true })
+  const result = await run('gigachat')
+  assert.equal(result.status, 'failed')
+  const failed = logged.find((line) => line.includes('"event":"failed"'))
+  assert.match(failed ?? '', /bad: \[(redacted|secret)\]/)
+  assert.ok(!(logged.join('') + JSON.stringify(result)).includes('access-token'))
 })
 
 test('without the authority there is no connection, and nothing is sent', async (t) => {
