@@ -1,5 +1,5 @@
 /**
- * What follows from a failed attempt: the one retry rule of the system. Pure; `model-step.ts` acts on it. SPEC §8.2.
+ * What follows from a failed attempt: the one retry rule of the system. Pure; `model-step.ts` acts on it. SPEC §8.1.
  *
  * - At most three requests go to one model in one step, whatever for.
  * - A fault that may pass is tried again on the same model, after the time the provider asked for, else after a backoff.

@@ -1,4 +1,4 @@
-/** Finish reasons of GigaChat in the contract's words (SPEC §4.4). Pure. */
+/** Finish reasons of GigaChat in the contract's words (SPEC §6.6). Pure. */
 import type { StopReason } from '../../contract/message.ts'
 
 const WORDS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
