@@ -65,6 +65,18 @@ const Models = closed({
     ['tool_choice_none', 'omits_tools', 'omits_tools_while_thinking'],
     'how a step without tools is asked for',
   ),
+  output: closed(
+    {
+      form: nullable(
+        oneWordOf(
+          ['json_schema', 'json_object'],
+          'how output.schema is asked for; null: in words, as everywhere beside',
+        ),
+      ),
+      beside_tools: Type.Boolean({ description: 'also on a step that may use tools' }),
+    },
+    'the engine checks the answer in any case',
+  ),
   abort_stops_billing: oneWordOf(['yes', 'no', 'unknown']),
   concurrency: nullable(Type.Integer({ description: 'requests at once for one key; null: not known' })),
 })

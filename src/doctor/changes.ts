@@ -3,7 +3,7 @@
  * the conversation in its own order. Pure, linear.
  *
  * Told from the request itself and from what its dialect says of smaller ones; no rule of a dialect stands here. The stamps of
- * SPEC §4.5, the notes of §8.7 and the marks for a provider's cache are not changes.
+ * SPEC §4.5, the notes of §8.7, the form of §13 and the marks for a provider's cache are not changes.
  */
 import { canonical } from '../contract/canonical.ts'
 import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts'

@@ -32,7 +32,10 @@ export interface Ask {
   /** Always the whole list, so that a cached prefix holds; `toolChoice` says whether they may be used. */
   readonly tools: readonly Tool[]
   readonly toolChoice: 'auto' | 'none'
-  /** The final answer must be JSON that fits this; asked natively where a provider can. null on a step that may use tools. */
+  /**
+   * The final answer must be JSON that fits this, and any step may bring it: the same on every step of a run. How and on which of
+   * them it is asked for natively is the provider's row.
+   */
   readonly outputSchema: JsonObject | null
   /** Stands at the very end of the request of this step only; never stored. */
   readonly note: string | null

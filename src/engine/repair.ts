@@ -15,6 +15,9 @@ export function mayRepair(record: RunRecord, stop: StopReason, ports: Pick<Engin
   return stop !== 'refusal' && record.repairs < MOST_REPAIRS && ports.now() < lastCallAt(record)
 }
 
+/** Else the model, which sees half its JSON and is told what is wrong with it, only writes the same length again. */
+const CUT = 'It was cut by its length limit: it must be shorter.'
+
 /** The next step mends this answer. */
 export function openRepair(
   record: RunRecord,
@@ -23,7 +26,8 @@ export function openRepair(
   faults: readonly string[],
 ): void {
   record.repairs += 1
-  record.repair = { final: final === 'repair' ? null : final, draft: answer.text, stop: answer.stop, faults }
+  const told = answer.stop === 'length' ? [CUT, ...faults] : faults
+  record.repair = { final: final === 'repair' ? null : final, draft: answer.text, stop: answer.stop, faults: told }
 }
 
 /** The answer stands though its form is missed. */

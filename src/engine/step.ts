@@ -42,7 +42,7 @@ export function askOf(record: RunRecord, prompt: Prompt, plan: Extract<Plan, { k
     messages: record.repair === null ? prompt.messages : [...prompt.messages, draftMessage(record.repair.draft)],
     tools: record.request.tools,
     toolChoice: plan.final === null ? 'auto' : 'none',
-    outputSchema: plan.final !== null || record.request.tools.length === 0 ? record.request.output.schema : null,
+    outputSchema: record.request.output.schema,
     note: lines.length === 0 ? null : lines.join('\n'),
     cacheKey: prompt.cacheKey,
     deadlineAt: record.deadlineAt,

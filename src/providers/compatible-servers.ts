@@ -53,6 +53,9 @@ const LLAMA_CPP = 'tools need the server to be started with --jinja'
 const OLLAMA = 'a conversation longer than its num_ctx is cut without a word'
 const OWN_KEY = 'its key comes with the request: the environment has none for it'
 
+/** Where tools can be called too a grammar may keep the model from calling them. */
+const SCHEMA = { form: 'json_schema' } as const
+
 /** Tags are looked for at the beginning of an answer, and mean nothing anywhere else. */
 const local: ProfileRow = { stops: 16, chat: { thinkTags: 'tagged' } }
 
@@ -99,10 +102,10 @@ const OPENROUTER: ModelTable<ProfileRow> = {
 }
 
 export const compatibleServers: ReadonlyMap<string, CompatibleServer> = new Map<string, CompatibleServer>([
-  ['vllm', { models: [], row: () => localServer('vllm', { thinking: TEMPLATE }) }],
+  ['vllm', { models: [], row: () => localServer('vllm', { thinking: TEMPLATE, output: SCHEMA }) }],
   ['llama.cpp', { models: [], row: () => localServer('llama.cpp', { thinking: TEMPLATE }, LLAMA_CPP) }],
-  ['ollama', { models: [], row: () => localServer('ollama', { thinking: EFFORTS }, OLLAMA) }],
-  ['lmstudio', { models: [], row: () => localServer('lmstudio', {}) }],
+  ['ollama', { models: [], row: () => localServer('ollama', { thinking: EFFORTS, output: SCHEMA }, OLLAMA) }],
+  ['lmstudio', { models: [], row: () => localServer('lmstudio', { output: SCHEMA }) }],
   [
     'openrouter',
     {
@@ -110,6 +113,7 @@ export const compatibleServers: ReadonlyMap<string, CompatibleServer> = new Map<
       row: (model) => ({
         baseUrl: 'https://openrouter.ai/api/v1',
         family: 'openrouter',
+        output: SCHEMA,
         thinking: levels({ reasoning: { effort: 'none' } }, (level) => ({
           reasoning: { effort: level === 'max' ? 'xhigh' : level },
         })),
@@ -158,6 +162,7 @@ export const compatibleServers: ReadonlyMap<string, CompatibleServer> = new Map<
       row: (model) => ({
         baseUrl: 'https://api.mistral.ai/v1',
         family: 'mistral',
+        output: SCHEMA,
         nativeCallIds: /^[a-zA-Z0-9]{9}$/,
         madeCallIds: 'nine',
         // Fields that it does not know are refused; usage comes unasked.

@@ -54,6 +54,8 @@ export function deepseekRow(model: string): ProfileRow {
       unsaid: { body: {}, thinks: true },
     },
     maxTokensMost: 384_000,
+    // A schema is refused.
+    output: { form: 'json_object' },
     chat: { emptyContent: '' },
     facts: {
       cache: 'automatic',

@@ -26,9 +26,10 @@ export interface DialectCall {
 
 /**
  * What one repeat of a refused request may leave out. `no_thinking`: it switches thinking off and says that there was none, for
- * the model wants its own reasoning back and there is none; `new_token`: it shows a new access token instead.
+ * the model wants its own reasoning back and there is none; `no_format`: the model is told the form of its answer in words alone;
+ * `new_token`: it shows a new access token instead.
  */
-export type Repair = 'no_reasoning' | 'no_thinking' | 'no_stream_options' | 'no_state_id' | 'new_token'
+export type Repair = 'no_reasoning' | 'no_thinking' | 'no_stream_options' | 'no_state_id' | 'no_format' | 'new_token'
 
 export interface ProviderRequest {
   readonly url: string

@@ -76,6 +76,7 @@ export function glmRow(model: string): ProfileRow {
     toolChoiceNone: 'omit_tools',
     sampling: { temperature: { least: 0.01, most: 1 }, top_p: { least: 0.01, most: 1 }, together: true },
     stops: 1,
+    output: { form: 'json_object' },
     seed: false,
     parallelToolCalls: false,
     maxTokensMost: 131_072,

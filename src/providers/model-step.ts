@@ -128,7 +128,7 @@ class ModelStep {
       if (outcome.end === 'answer' && outcome.reading !== null) return this.#answered(outcome.reading, index)
       if (outcome.end !== 'fault' || outcome.fault === null) return this.#stopped(stopOf(outcome), index)
 
-      const decision = this.#decide(outcome.fault, index, tries)
+      const decision = this.#decide(outcome.fault, routed.route, index, tries)
       switch (decision.kind) {
         case 'next_model':
         case 'end': {
@@ -238,14 +238,14 @@ class ModelStep {
     return pause(Math.max(0, Math.min(waitMs, leftMs + EARLY_MS)), this.#signal)
   }
 
-  #decide(fault: AttemptFault, index: number, tries: number): Decision {
+  #decide(fault: AttemptFault, route: Route, index: number, tries: number): Decision {
     const { deadlineAt, targets } = this.#ask
     const { now, random } = this.#settings
     return decide(fault, {
       tries,
       hasNext: index + 1 < targets.length,
       textShown: this.#view.everText,
-      repairs: this.#repairsOf(index),
+      repairs: this.#spentRepairs(fault.repair, route, index),
       leftMs: deadlineAt - now(),
       untilGiveUpMs: this.#giveUpAt() - now(),
       random: random(),
@@ -267,6 +267,15 @@ class ModelStep {
     const made = new Set<Repair>()
     this.#memory.repairs.set(index, made)
     return made
+  }
+
+  /** A repair that leaves the request as it is would only repeat what was refused: it counts as done. */
+  #spentRepairs(repair: Repair | null, route: Route, index: number): ReadonlySet<Repair> {
+    const done = this.#repairsOf(index)
+    if (repair === null || repair === 'new_token' || done.has(repair)) return done
+    const bodyWith = (repairs: ReadonlySet<Repair>) => route.dialect.request({ ...route, ask: this.#ask, repairs }).body
+    const mended = new Set([...done, repair])
+    return bodyWith(mended) === bodyWith(done) ? mended : done
   }
 
   #warn(request: ProviderRequest, index: number): void {

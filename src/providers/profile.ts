@@ -15,6 +15,8 @@ import { glmRow } from './glm.ts'
 import { kimiRow } from './kimi.ts'
 import { minimaxRow } from './minimax.ts'
 import { openaiModel } from './openai-models.ts'
+import type { OutputRules } from './output-form.ts'
+import { ANTHROPIC_STRICT, OPENAI_STRICT } from './schema-subsets.ts'
 
 export interface Profile extends ParamRules {
   readonly provider: ProviderName
@@ -40,6 +42,8 @@ export interface Profile extends ParamRules {
   readonly reads: readonly string[]
   /** A step without tools says `none`, or leaves the tools out where `none` is not known or not taken. */
   readonly toolChoiceNone: 'send' | 'omit_tools' | 'omit_tools_while_thinking'
+  /** How an answer that must fit a schema is asked for. */
+  readonly output: OutputRules
   /** Fields of every request. */
   readonly extraBody: JsonObject
   readonly anthropic: AnthropicRules
@@ -126,7 +130,8 @@ export interface ChatRules {
 }
 
 /** What a row says beside what holds for any compatible server. */
-export type ProfileRow = Partial<Omit<Profile, 'anthropic' | 'chat' | 'facts'>> & {
+export type ProfileRow = Partial<Omit<Profile, 'anthropic' | 'chat' | 'facts' | 'output'>> & {
+  readonly output?: Partial<OutputRules>
   readonly anthropic?: Partial<AnthropicRules>
   readonly chat?: Partial<ChatRules>
   readonly facts?: Partial<Facts>
@@ -147,6 +152,7 @@ const COMPATIBLE: Profile = {
   madeCallIds: 'short',
   reads: ['image/*'],
   toolChoiceNone: 'send',
+  output: { form: null, subset: OPENAI_STRICT, loose: false, besideTools: false, shown: false },
   extraBody: {},
   sampling: { temperature: { least: 0, most: 2 }, top_p: { least: 0, most: 1 }, together: true },
   samplingWhileThinking: null,
@@ -186,6 +192,7 @@ const rows: { readonly [P in ProviderName]?: Rower } = {
     reads: ['image/jpeg', 'image/png', 'image/gif', 'image/webp', 'application/pdf', 'text/*'],
     stops: 16,
     seed: false,
+    output: { form: 'json_schema', subset: ANTHROPIC_STRICT, besideTools: true, shown: true },
     facts: { cache: 'marked' },
     ...claudeFamily(model),
   }),
@@ -198,6 +205,8 @@ const rows: { readonly [P in ProviderName]?: Rower } = {
     reads: ['image/jpeg', 'image/png', 'image/gif', 'image/webp', 'application/pdf'],
     stops: 0,
     seed: false,
+    // A part of the cached prefix: on one step alone it would cost the cache and the reasoning before it.
+    output: { form: 'json_schema', loose: true, besideTools: true, shown: true },
     facts: { cache: 'automatic' },
     ...openaiModel(model),
   }),
@@ -229,6 +238,7 @@ export function profileFor(target: Pick<Target, 'provider' | 'model' | 'profile'
     ...row,
     anthropic: { ...COMPATIBLE.anthropic, ...row.anthropic },
     chat: { ...COMPATIBLE.chat, ...row.chat },
+    output: { ...COMPATIBLE.output, ...row.output },
     facts: { ...COMPATIBLE.facts, ...row.facts },
   }
 }

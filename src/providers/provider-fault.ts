@@ -22,6 +22,14 @@ export function httpFault(
   }
 }
 
+const FORM =
+  /\bresponse_format\b|\boutput_config\.format\b|\btext\.format\b|\bjson_(?:schema|object)\b|structured[ _]outputs?\b|too complex for compilation|\bgrammar\b/i
+
+/** The form that the answer should have is what a refused request fails by: it may pass with the form told in words. */
+export function refusesForm(status: number, body: string): boolean {
+  return (status === 400 || status === 422) && FORM.test(body)
+}
+
 /** An error that came inside a 200 answer. */
 export function streamFault(error: ProviderError): ProviderFault {
   return { class: faultClass(error, null), detail: errorDetail(error), status: null, retryAfterMs: null, repair: null }

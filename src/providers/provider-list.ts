@@ -102,6 +102,7 @@ function modelsOf(row: Profile): Omit<ModelsInfo, 'models'> {
     cache: facts.cache,
     calls_per_turn: facts.callsPerTurn,
     without_tools: WITHOUT_TOOLS[row.toolChoiceNone],
+    output: { form: row.output.form, beside_tools: row.output.besideTools },
     abort_stops_billing: facts.abortStopsBilling,
     concurrency: row.concurrency,
   }

@@ -75,8 +75,18 @@ test('a miss is asked again with a reset, the draft and the faults; only the men
   )
   assert.deepEqual(
     played.asks.map(({ outputSchema }) => outputSchema),
-    [null, output.schema],
+    [output.schema, output.schema],
   )
+})
+
+test('a model whose answer was cut by its length is told to be shorter', async () => {
+  const played = await play({
+    request: { output },
+    model: [answer([{ type: 'text', text: '{"ok":tr' }], 'length'), text('{"ok":true}')],
+    checkOutput: check,
+  })
+  assert.match(played.asks[1]?.note ?? '', /cut by its length limit: it must be shorter\. The answer must be one JSON/)
+  assert.deepEqual(played.result.output, { ok: true })
 })
 
 test('after two repairs the run completes with format_not_met, the last text and no output', async () => {

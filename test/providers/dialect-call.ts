@@ -30,6 +30,7 @@ export interface CallFacts {
   readonly tools?: readonly Tool[]
   readonly toolChoice?: 'auto' | 'none'
   readonly note?: string | null
+  readonly outputSchema?: Ask['outputSchema']
   readonly cacheKey?: string | null
   readonly repairs?: DialectCall['repairs']
   readonly profile?: (profile: Profile) => Profile
@@ -56,7 +57,7 @@ export function dialectCall(facts: CallFacts): DialectCall {
     messages: facts.messages ?? [user('hello')],
     tools: facts.tools ?? [],
     toolChoice: facts.toolChoice ?? 'auto',
-    outputSchema: null,
+    outputSchema: facts.outputSchema ?? null,
     note: facts.note ?? null,
     cacheKey: facts.cacheKey ?? null,
     deadlineAt: 0,

@@ -10,6 +10,7 @@ import type { Warning } from '../../contract/result.ts'
 import type { DialectCall, ProviderRequest } from '../dialect.ts'
 import { endpoint } from '../endpoint.ts'
 import { jsonBody } from '../json-body.ts'
+import { nativeForm, systemText } from '../output-form.ts'
 import { losesReasoning } from '../own-material.ts'
 import { reasoningDropped } from '../reasoning-dropped.ts'
 import { objectSchema } from '../tool-definition.ts'
@@ -33,6 +34,7 @@ export function anthropicRequest(call: DialectCall): ProviderRequest {
     max_tokens: params.maxTokens,
     stream: true,
     ...thinking.body,
+    ...formFields(call, thinking.body),
     ...(params.temperature === null ? {} : { temperature: params.temperature }),
     ...(params.topP === null ? {} : { top_p: params.topP }),
     ...(params.stop.length === 0 ? {} : { stop_sequences: params.stop }),
@@ -75,9 +77,18 @@ function keyHeader(auth: 'bearer' | 'x-api-key', apiKey: string): Readonly<Recor
   return auth === 'bearer' ? { authorization: `Bearer ${apiKey}` } : { 'x-api-key': apiKey }
 }
 
-function systemFields({ ask, profile }: DialectCall): { system?: TextBlockParam[] } {
-  if (ask.system.trim() === '') return {}
-  return { system: [{ type: 'text', text: ask.system, ...(profile.anthropic.cacheControl ? CACHED : {}) }] }
+function systemFields(call: DialectCall): { system?: TextBlockParam[] } {
+  const text = systemText(call, 'output_config')
+  if (text.trim() === '') return {}
+  return { system: [{ type: 'text', text, ...(call.profile.anthropic.cacheControl ? CACHED : {}) }] }
+}
+
+/** The form of the answer stands in one field with the effort. */
+function formFields(call: DialectCall, { output_config }: JsonObject): JsonObject {
+  const form = nativeForm(call, 'output_config')
+  if (form?.kind !== 'json_schema') return {}
+  const format = { type: 'json_schema', schema: form.schema }
+  return { output_config: { ...(isObject(output_config) ? output_config : {}), format } }
 }
 
 function toolFields(call: DialectCall, params: WireParams): JsonObject {

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import { textOf, type AssistantMessage, type UserMessage } from '../../contract/message.ts'
 import type { Warning } from '../../contract/result.ts'
 import type { DialectCall } from '../dialect.ts'
+import { systemText } from '../output-form.ts'
 import { ownMessage } from '../own-material.ts'
 import { partReplaced, standIn } from '../stand-in.ts'
 import { type CallResult, turnsOf } from '../turns.ts'
@@ -31,7 +32,8 @@ export function functionMessages(call: DialectCall): FunctionMessages {
   const { ask } = call
   const warnings: Warning[] = []
   const drafts: Draft[] = []
-  if (ask.system.trim() !== '') drafts.push({ role: 'system', words: [ask.system], more: {} })
+  const system = systemText(call, 'response_format')
+  if (system.trim() !== '') drafts.push({ role: 'system', words: [system], more: {} })
   for (const turn of turnsOf(ask.messages)) {
     if (turn.kind === 'user') append(drafts, 'user', userContent(turn.message, turn.index, call, warnings), {})
     else addAnswer(drafts, turn.message, turn.results, stateOf(turn.message, call))

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { DialectCall, ProviderRequest } from '../dialect.ts'
 import { endpoint } from '../endpoint.ts'
 import { jsonBody } from '../json-body.ts'
+import { nativeForm } from '../output-form.ts'
 import { extraFields, wireParams, type WireParams } from '../wire-params.ts'
 import { functionName } from './function-name.ts'
 import { functionSchema } from './function-schema.ts'
@@ -20,6 +21,7 @@ export function gigachatRequest(call: DialectCall): ProviderRequest {
     model: target.model,
     stream: true,
     ...paramFields(params),
+    ...formFields(call),
     ...functionFields(call),
     messages,
     ...profile.extraBody,
@@ -46,6 +48,12 @@ function paramFields(params: WireParams): JsonObject {
     ...(params.temperature === null ? {} : { temperature: params.temperature }),
     ...(params.topP === null ? {} : { top_p: params.topP }),
   }
+}
+
+function formFields(call: DialectCall): JsonObject {
+  const form = nativeForm(call, 'response_format')
+  if (form?.kind !== 'json_schema') return {}
+  return { response_format: { type: 'json_schema', schema: form.schema, strict: form.strict } }
 }
 
 /** Functions go with every request of a run; without any, the mode is not said, for `auto` would call built-in ones. */

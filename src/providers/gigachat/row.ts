@@ -2,7 +2,8 @@
  * What GigaChat takes, as data: its row in `profile.ts`. Source: the vendor's API reference, reasoning, limits and migration
  * pages, November 2026. All models are alike here; one that a field is not for refuses it only where it was asked for.
  */
-import type { Profile, ThinkingRule } from '../profile.ts'
+import type { ProfileRow, ThinkingRule } from '../profile.ts'
+import { GIGACHAT_STRICT } from '../schema-subsets.ts'
 import { concurrencyOf, DEFAULT_SCOPE } from './token-settings.ts'
 
 const SILENT: ThinkingRule = { body: {}, thinks: false }
@@ -33,5 +34,6 @@ export const gigachatRow = {
     max: effort('high'),
     unsaid: SILENT,
   },
+  output: { form: 'json_schema', subset: GIGACHAT_STRICT },
   concurrency: concurrencyOf(DEFAULT_SCOPE),
-} as const satisfies Partial<Profile>
+} as const satisfies ProfileRow

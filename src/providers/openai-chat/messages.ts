@@ -15,6 +15,7 @@ import type { Warning } from '../../contract/result.ts'
 import { wireIds, type WireIds } from '../call-id.ts'
 import type { DialectCall } from '../dialect.ts'
 import { jsonBody } from '../json-body.ts'
+import { systemText } from '../output-form.ts'
 import { ownCall } from '../own-material.ts'
 import type { ChatRules } from '../profile.ts'
 import { isRead, partReplaced, standIn } from '../stand-in.ts'
@@ -35,7 +36,8 @@ export function chatMessages(call: DialectCall): ChatMessages {
   const warnings: Warning[] = []
   const messages: JsonObject[] = []
   const add = (message: JsonObject | null): void => append(messages, message, profile.chat)
-  if (ask.system.trim() !== '') add({ role: profile.chat.systemRole, content: ask.system })
+  const system = systemText(call, 'response_format')
+  if (system.trim() !== '') add({ role: profile.chat.systemRole, content: system })
   for (const turn of turns) {
     if (turn.kind === 'user') {
       add(userMessage(turn.message, turn.index, call, warnings))

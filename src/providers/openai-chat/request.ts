@@ -10,6 +10,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { DialectCall, ProviderRequest } from '../dialect.ts'
 import { endpoint } from '../endpoint.ts'
 import { jsonBody } from '../json-body.ts'
+import { nativeForm } from '../output-form.ts'
 import { losesReasoning } from '../own-material.ts'
 import { reasoningDropped } from '../reasoning-dropped.ts'
 import { objectSchema } from '../tool-definition.ts'
@@ -30,6 +31,7 @@ export function chatRequest(call: DialectCall): ProviderRequest {
       : {}),
     ...paramFields(params, profile.chat),
     ...(cacheKeyField === null || ask.cacheKey === null ? {} : { [cacheKeyField]: ask.cacheKey }),
+    ...formFields(call),
     ...toolFields(call, params),
     messages,
     ...profile.extraBody,
@@ -60,6 +62,14 @@ function paramFields(params: WireParams, { maxTokensField, seedField }: ChatRule
     ...(params.stop.length === 0 ? {} : { stop: params.stop }),
     ...(params.seed === null ? {} : { [seedField]: params.seed }),
   }
+}
+
+function formFields(call: DialectCall): JsonObject {
+  const form = nativeForm(call, 'response_format')
+  if (form === null) return {}
+  if (form.kind === 'json_object') return { response_format: { type: 'json_object' } }
+  const { schema, strict } = form
+  return { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema, strict } } }
 }
 
 /** Nothing about tools where there are none: some servers refuse an empty list, and a choice without tools. */

@@ -9,6 +9,7 @@ import type { AssistantMessage, FilePart, ImagePart, UserMessage } from '../../c
 import type { Warning } from '../../contract/result.ts'
 import { wireIds, type WireIds } from '../call-id.ts'
 import type { DialectCall } from '../dialect.ts'
+import { systemText } from '../output-form.ts'
 import { ownCall, ownMessage, ownReasoning } from '../own-material.ts'
 import { isRead, partReplaced, standIn } from '../stand-in.ts'
 import { wireToolName } from '../tool-definition.ts'
@@ -30,7 +31,8 @@ export function inputItems(call: DialectCall): InputItems {
   const warnings: Warning[] = []
   const items: object[] = []
   // Not `instructions`: newer models put those behind the input, where no cache holds them.
-  if (ask.system.trim() !== '') items.push({ role: 'developer', content: ask.system } satisfies EasyInputMessage)
+  const system = systemText(call, 'text')
+  if (system.trim() !== '') items.push({ role: 'developer', content: system } satisfies EasyInputMessage)
   for (const turn of turns) {
     const made =
       turn.kind === 'user'

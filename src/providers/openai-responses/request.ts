@@ -4,12 +4,18 @@
  *
  * Nothing is stored at the provider: `store` is false, and reasoning travels encrypted in the conversation itself.
  */
-import type { FunctionTool, ResponseIncludable } from 'openai/resources/responses/responses'
+import type {
+  FunctionTool,
+  ResponseFormatTextConfig,
+  ResponseIncludable,
+  ResponseTextConfig,
+} from 'openai/resources/responses/responses'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Warning } from '../../contract/result.ts'
 import type { DialectCall, ProviderRequest } from '../dialect.ts'
 import { endpoint } from '../endpoint.ts'
 import { jsonBody } from '../json-body.ts'
+import { nativeForm } from '../output-form.ts'
 import { losesReasoning } from '../own-material.ts'
 import { reasoningDropped } from '../reasoning-dropped.ts'
 import { objectSchema } from '../tool-definition.ts'
@@ -39,6 +45,7 @@ export function responsesRequest(call: DialectCall): ProviderRequest {
     ...(params.temperature === null ? {} : { temperature: params.temperature }),
     ...(params.topP === null ? {} : { top_p: params.topP }),
     ...(ask.cacheKey === null ? {} : { prompt_cache_key: ask.cacheKey }),
+    ...formFields(call),
     ...toolFields(call, params),
     input: items,
     ...profile.extraBody,
@@ -72,6 +79,18 @@ function tokenBound(
   if (maxTokens === null || maxTokens >= LEAST_TOKENS) return { maxTokens, warnings: [] }
   const warning = paramDropped(call, 'max_output_tokens', `was sent as ${LEAST_TOKENS}, the least that is taken`)
   return { maxTokens: LEAST_TOKENS, warnings: [warning] }
+}
+
+/** The same on every step, for it is a part of what is cached. */
+function formFields(call: DialectCall): { text?: ResponseTextConfig } {
+  const form = nativeForm(call, 'text')
+  if (form === null) return {}
+  // A schema is an object; JSON with all its digits is more than the typings know.
+  const format: ResponseFormatTextConfig =
+    form.kind === 'json_object'
+      ? { type: 'json_object' }
+      : { type: 'json_schema', name: 'answer', schema: form.schema, strict: form.strict }
+  return { text: { format } }
 }
 
 /** The tools stay where none may be called: they stand before the conversation, and a cached prefix holds only with them. */

@@ -1,5 +1,6 @@
 /** What a vendor of chat completions refuses beside the conversation: fields, tools, thinking, sampling, sizes. Pure. */
 import { isObject, list, text, type WireObject } from '../../../src/providers/wire-value.ts'
+import { judgeChatForm } from './answer-form.ts'
 import type { ChatModel, ChatRules } from './chat-rules.ts'
 import type { Judge } from './judge.ts'
 
@@ -18,6 +19,7 @@ export function judgeChatParams(body: WireObject, model: ChatModel, rules: ChatR
   if (Array.isArray(stops) && stops.length > rules.stops) judge.refuse(says.badParam('stop', `at most ${rules.stops}`))
   const thinks = judgeThinking(body, model, rules, judge)
   judgeSampling(body, thinks, rules, judge)
+  judgeChatForm(body, rules.forms, judge)
   judgeTools(body, thinks, rules, judge)
   return thinks
 }

@@ -27,6 +27,8 @@ export interface ChatRules {
   /** False: without effect while the model thinks. */
   readonly temperatureWhileThinking: boolean
   readonly stops: number
+  /** `response_format.type` words that are taken, where the field is known. */
+  readonly forms: readonly string[]
   readonly tools: number
   readonly toolChoices: readonly string[]
   /** While the model thinks no tool_choice may be sent. */

@@ -25,6 +25,7 @@ export interface RunFacts {
   readonly profile?: string
   readonly params?: JsonObject
   readonly limits?: JsonObject
+  readonly output?: JsonObject
   readonly fallbacks?: readonly JsonObject[]
   /** Of a run before, whose plays go on. Default: a new one. */
   readonly key?: string
@@ -97,7 +98,7 @@ export class Conversation {
     return { llm: profile === undefined ? llm : { ...llm, profile, base_url: live.baseUrl }, key }
   }
 
-  #body(llm: JsonObject, { fallbacks, limits = {} }: RunFacts): JsonObject {
+  #body(llm: JsonObject, { fallbacks, limits = {}, output }: RunFacts): JsonObject {
     return {
       contract_version: '1',
       idempotency_key: randomUUID(),
@@ -106,6 +107,7 @@ export class Conversation {
       messages: [...this.messages],
       tools: this.tools,
       limits: { max_steps: 100, max_tool_calls: 200, ...limits },
+      ...(output === undefined ? {} : { output }),
       meta: { session_id: this.session },
     }
   }

@@ -38,6 +38,7 @@ const RULES: ChatRules = {
   topP: { least: 0, most: 1 },
   temperatureWhileThinking: false,
   stops: 16,
+  forms: ['text', 'json_object'],
   tools: 128,
   toolChoices: ['auto', 'none', 'required'],
   toolChoiceWhileThinking: false,

@@ -3,6 +3,7 @@
  * own as far as they are known; 422 is its status for what is well-formed and wrong.
  */
 import { isObject, list, text, type WireObject } from '../../../src/providers/wire-value.ts'
+import { gigachatFault } from './answer-form.ts'
 import type { Issued } from './issued.ts'
 import type { Judge } from './judge.ts'
 
@@ -47,12 +48,20 @@ export function judgeFunctions(
   if (body['stream'] !== true) judge.note('no stream is asked for')
   judgeNumbers(body, model, judge)
   judgeDeclared(body, judge)
+  judgeForm(body['response_format'], judge)
   judgeConversation(body, issued, judge)
   const effort = body['reasoning_effort']
   if (effort !== undefined && !['low', 'medium', 'high'].includes(text(effort))) {
     judge.refuse('Invalid params: reasoning_effort')
   }
   return { model: name, thinks: effort !== undefined }
+}
+
+function judgeForm(format: unknown, judge: Judge): void {
+  if (format === undefined) return
+  if (!isObject(format) || format['type'] !== 'json_schema') return judge.refuse('Invalid params: response_format.type')
+  const fault = gigachatFault(format['schema'])
+  if (fault !== null) judge.refuse(fault)
 }
 
 function judgeNumbers(body: WireObject, model: FunctionsModel | undefined, judge: Judge): void {

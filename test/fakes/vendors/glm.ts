@@ -47,6 +47,7 @@ const RULES: ChatRules = {
   topP: { least: 0.01, most: 1 },
   temperatureWhileThinking: true,
   stops: 1,
+  forms: ['text', 'json_object'],
   tools: 128,
   toolChoices: ['auto'],
   toolChoiceWhileThinking: true,

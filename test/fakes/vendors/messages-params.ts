@@ -1,5 +1,6 @@
 /** What a vendor of the Messages API refuses beside the conversation: fields, tools, thinking, sampling, sizes. Pure. */
 import { isObject, list, text, type WireObject } from '../../../src/providers/wire-value.ts'
+import { anthropicFault } from './answer-form.ts'
 import type { Judge } from './judge.ts'
 import type { MessagesModel, MessagesRules } from './messages-rules.ts'
 
@@ -15,6 +16,7 @@ export function judgeMessagesParams(
   }
   if (body['stream'] !== true) judge.note('no stream is asked for')
   judgeSizes(body, model, judge)
+  judgeForm(body, rules, judge)
   judgeTools(body, model, judge)
   judgeSampling(body, model, rules, judge)
   for (const [at, block] of list(body['system']).entries()) {
@@ -34,6 +36,19 @@ function judgeSizes({ max_tokens: most, model: name }: WireObject, model: Messag
       `max_tokens: ${most as number} > ${model.maxTokens}, which is the maximum allowed number of output tokens for ${text(name)}`,
     )
   }
+}
+
+function judgeForm({ output_config: output }: WireObject, rules: MessagesRules, judge: Judge): void {
+  if (!isObject(output)) return
+  const odd = Object.keys(output).find((word) => word !== 'effort' && !(word === 'format' && rules.forms))
+  if (odd !== undefined) judge.refuse(`output_config.${odd}: Extra inputs are not permitted`)
+  const { format } = output
+  if (format === undefined) return
+  const fault =
+    isObject(format) && format['type'] === 'json_schema'
+      ? anthropicFault(format['schema'])
+      : "output_config.format.type: Input should be 'json_schema'"
+  if (fault !== null) judge.refuse(fault)
 }
 
 function judgeTools(body: WireObject, model: MessagesModel, judge: Judge): void {

@@ -41,6 +41,8 @@ export interface MessagesRules {
   /** Temperatures that are taken. */
   readonly temperature: { readonly above: number; readonly most: number }
   readonly callIds: RegExp
+  /** `output_config.format` is taken. */
+  readonly forms: boolean
   /** The model knows the tool of a result by the id alone: made ids must name it. */
   readonly idsNameTools: boolean
   readonly says: MessagesSentences

@@ -27,6 +27,7 @@ const RULES: ChatRules = {
   topP: { least: 0, most: 1 },
   temperatureWhileThinking: true,
   stops: 4,
+  forms: [],
   tools: 128,
   toolChoices: ['auto', 'none'],
   toolChoiceWhileThinking: true,

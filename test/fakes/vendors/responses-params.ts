@@ -1,5 +1,6 @@
 /** What the Responses API refuses beside the conversation: fields, tools, reasoning, sampling, sizes. Pure. */
 import { isObject, list, text, type WireObject } from '../../../src/providers/wire-value.ts'
+import { openaiFault } from './answer-form.ts'
 import type { Judge } from './judge.ts'
 import type { ResponsesModel } from './responses-rules.ts'
 
@@ -45,6 +46,7 @@ export function judgeResponsesParams(body: WireObject, model: ResponsesModel, ju
     judge.refuse('Encrypted content is not supported with this model.', { param: 'include' })
   }
   judgeSizes(body, model, judge)
+  judgeForm(body, judge)
   judgeTools(body, judge)
   return judgeReasoningParams(body, model, judge)
 }
@@ -71,6 +73,19 @@ function judgeSizes(
       code: 'string_above_max_length',
     })
   }
+}
+
+function judgeForm(body: WireObject, judge: Judge): void {
+  const format = isObject(body['text']) ? body['text']['format'] : undefined
+  if (!isObject(format)) return
+  const facts = { param: 'text.format', code: 'invalid_json_schema' }
+  if (format['type'] === 'json_schema') {
+    const { name, schema, strict } = format
+    if (!/^[a-zA-Z0-9_-]{1,64}$/.test(text(name))) judge.refuse("Invalid 'text.format.name'", facts)
+    const fault =
+      strict === true ? openaiFault(schema) : isObject(schema) && schema['type'] === 'object' ? null : 'no object'
+    if (fault !== null) judge.refuse(fault, { ...facts, param: 'text.format.schema' })
+  } else if (format['type'] !== 'text') judge.refuse("Invalid value: 'text.format.type'", facts)
 }
 
 function judgeReasoningParams(body: WireObject, model: ResponsesModel, judge: Judge): boolean {

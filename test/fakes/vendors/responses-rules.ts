@@ -49,7 +49,14 @@ export function judgeResponses(
     return { model: name, thinks: false, chain: CHAIN_START }
   }
   const thinks = judgeResponsesParams(body, model, judge)
-  const walk: Walk = { body, model, issued, judge, calls: new Map(), chain: chained(CHAIN_START, body['tools']) }
+  const walk: Walk = {
+    body,
+    model,
+    issued,
+    judge,
+    calls: new Map(),
+    chain: chained(chained(CHAIN_START, body['tools']), body['text']),
+  }
   const items = list(body['input'])
   if (items.length === 0) judge.refuse("Missing required parameter: 'input'.", { param: 'input' })
   for (const [index, item] of items.entries()) {
