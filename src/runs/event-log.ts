@@ -88,11 +88,18 @@ export function createRunEventLog(options: RunEventLogOptions = {}): RunEventLog
     }
   }
 
+  /** Everything before a cursor that does not move. */
+  async function* past(end: Cursor): AsyncGenerator<StreamEvent> {
+    const cursor = { entry: 0, taken: 0 }
+    for (let next = entries.take(cursor, end); next !== null; next = entries.take(cursor, end)) yield next.event
+  }
+
   function read(after: EventId | undefined, signal: AbortSignal): EventReading {
     const start = { entry: 0, taken: 0 }
     const cursor = after === undefined ? start : entries.cursorAt(after)
-    if (cursor === null) return { atEnd: false, events: follow(start, entries.resync(), signal) }
-    return { atEnd: entries.isAtEnd(cursor), events: follow(cursor, null, signal) }
+    if (cursor === null)
+      return { atEnd: false, had: past({ ...start }), events: follow(start, entries.resync(), signal) }
+    return { atEnd: entries.isAtEnd(cursor), had: past({ ...cursor }), events: follow(cursor, null, signal) }
   }
 
   return { append, read }

@@ -52,8 +52,8 @@ export interface LogEntries {
   append(event: StreamEvent): void
   /** `done` was appended. */
   ended(): boolean
-  /** The next event for this cursor, which moves behind it. null: the cursor has everything there is. */
-  take(cursor: Cursor): LoggedEvent | null
+  /** The next event for this cursor, which moves behind it; none beyond `end`. null: the cursor has everything there is. */
+  take(cursor: Cursor, end?: Cursor): LoggedEvent | null
   /** Where a reader stands that has this id. null: the log never gave it. */
   cursorAt(id: EventId): Cursor | null
   /** True when the cursor has everything, and nothing can follow. */
@@ -93,14 +93,16 @@ export function createLogEntries(maxTextChars: number, idPrefix = ''): LogEntrie
     entry.dropped = true
   }
 
-  function take(cursor: Cursor): LoggedEvent | null {
+  function take(cursor: Cursor, end?: Cursor): LoggedEvent | null {
+    const last = end?.entry ?? entries.length - 1
     for (let entry = entries[cursor.entry]; entry !== undefined; entry = entries[cursor.entry]) {
-      if (cursor.taken < entry.length && !(entry.kind === 'text' && entry.dropped)) {
-        const event = entry.kind === 'single' ? entry.event : pieceOf(entry, cursor.taken)
+      const length = cursor.entry === end?.entry ? end.taken : entry.length
+      if (cursor.taken < length && !(entry.kind === 'text' && entry.dropped)) {
+        const event = entry.kind === 'single' ? entry.event : pieceOf(entry, cursor.taken, length)
         cursor.taken += entry.kind === 'single' ? 1 : textLength(event)
         return { id: `${idPrefix}${cursor.entry}-${cursor.taken}`, event }
       }
-      if (cursor.entry === entries.length - 1) return null
+      if (cursor.entry === last) return null
       cursor.entry += 1
       cursor.taken = 0
     }
@@ -173,8 +175,9 @@ function textLength(event: StreamEvent): number {
   return event.event === 'delta' || event.event === 'reasoning' ? event.data.text.length : 0
 }
 
-function pieceOf(entry: TextEntry, from: number): StreamEvent {
-  const text = textFrom(entry, from)
+/** The entry's text from `from` up to `end`, or as much of it as one event takes. */
+function pieceOf(entry: TextEntry, from: number, end: number): StreamEvent {
+  const text = textFrom(entry, from).slice(0, end - from)
   if (entry.name === 'reasoning') return { event: 'reasoning', data: { step: entry.step, text } }
   return { event: 'delta', data: { step: entry.step, offset: entry.base + from, text } }
 }

@@ -146,6 +146,8 @@ export interface EventLog {
 
 export interface EventReading {
   readonly atEnd: boolean
+  /** What the reader has, up to `after`, oldest first; read only by who needs it. Text may be merged; what was dropped is missing. */
+  readonly had: AsyncIterable<StreamEvent>
   readonly events: AsyncIterable<LoggedEvent>
 }
 

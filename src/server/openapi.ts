@@ -24,6 +24,7 @@ import {
   StartedRun,
 } from './answer-schemas.ts'
 import { logsParameters } from './logs-query.ts'
+import { formatNames } from './stream-format.ts'
 import { type Access, type Route, type RouteName, routes } from './routes.ts'
 
 const schemas = {
@@ -66,7 +67,8 @@ interface Operation {
   readonly answers: readonly Answer[]
   /** Beside those every route of its kind has. */
   readonly errors: readonly HttpErrorCode[]
-  readonly query?: Readonly<Record<string, string>>
+  /** What a parameter means; with a list, all it may be. */
+  readonly query?: Readonly<Record<string, string | { readonly says: string; readonly oneOf: readonly string[] }>>
 }
 
 const operations: Record<RouteName, Operation> = {
@@ -120,11 +122,18 @@ const operations: Record<RouteName, Operation> = {
   streamRun: {
     summary: 'The events of a run, live and replayed',
     answers: [
-      { status: 200, says: 'server-sent events: see the schemas Stream_…', media: 'text/event-stream' },
+      {
+        status: 200,
+        says: 'server-sent events: see the schemas Stream_…, or with format those of that protocol',
+        media: 'text/event-stream',
+      },
       { status: 204, says: 'last_event_id is already the last event' },
     ],
     errors: ['run_not_found', 'invalid_request'],
-    query: { last_event_id: 'replays what comes after it; the Last-Event-ID header goes first' },
+    query: {
+      last_event_id: 'replays what comes after it; the Last-Event-ID header goes first',
+      format: { says: 'the events of another protocol in place of those of the engine', oneOf: formatNames },
+    },
   },
   lateResult: {
     summary: "A tool's late result, after it answered accepted",
@@ -247,8 +256,9 @@ function parametersOf(route: Route, operation: Operation): object[] {
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => {
     return { name, in: 'path', required: true, schema: { type: 'string' } }
   })
-  const inQuery = Object.entries(operation.query ?? {}).map(([name, description]) => {
-    return { name, in: 'query', required: false, description, schema: { type: 'string' } }
+  const inQuery = Object.entries(operation.query ?? {}).map(([name, about]) => {
+    const { says, ...values } = typeof about === 'string' ? { says: about } : { says: about.says, enum: about.oneOf }
+    return { name, in: 'query', required: false, description: says, schema: { type: 'string', ...values } }
   })
   return [...inPath, ...inQuery]
 }

@@ -5,6 +5,7 @@ import type { OpenAnswers } from './open-answers.ts'
 import { parameter, queryValue } from './request-values.ts'
 import type { ServerOptions } from './server-options.ts'
 import { STREAM_HEADERS } from './sse.ts'
+import { formatNames, isFormat, openForm, type FormatName } from './stream-format.ts'
 import { STALLED_MS, writeStream } from './stream-writer.ts'
 
 export async function streamRun(
@@ -13,28 +14,25 @@ export async function streamRun(
   options: ServerOptions,
   openAnswers: OpenAnswers,
 ): Promise<FastifyReply> {
-  const format = queryValue(request, 'format')
-  if (format !== null) {
-    const details = [{ path: 'format', message: 'is not built in this version: leave it out' }]
-    return sendError(reply, {
-      code: 'invalid_request',
-      message: 'the query has one fault: format is not known',
-      details,
-    })
-  }
+  const format = formatOf(request)
+  if (format === 'unknown') return sendUnknownFormat(reply)
+  const form = openForm(format, lastEventId(request))
   const runId = parameter(request, 'run_id')
   const answer = openAnswers.open('stream', reply.raw)
   try {
-    const reading = await options.events.read(runId, lastEventId(request), answer.signal)
+    const reading = await options.events.read(runId, form.after, answer.signal)
     if (reading === null) return sendNoRun(reply, runId)
     // A plain EventSource reconnects after the end for ever, unless it is told that there is nothing more.
     if (reading.atEnd) return reply.code(204).send()
+    if (form.needsPast) for await (const event of reading.had) form.had(event)
     // fastify's own stream answers cost a third more for each event.
     reply.hijack()
-    reply.raw.writeHead(200, { ...definedHeaders(reply), ...STREAM_HEADERS })
+    reply.raw.writeHead(200, { ...definedHeaders(reply), ...STREAM_HEADERS, ...form.headers })
     await writeStream(reply.raw, reading.events, {
       stalledMs: options.stalledMs ?? STALLED_MS,
       signal: answer.signal,
+      opening: form.open(),
+      write: (event) => form.write(event),
       onDropped: () => options.watch?.streamDropped(),
     })
     return reply
@@ -46,6 +44,22 @@ export async function streamRun(
   } finally {
     answer.release()
   }
+}
+
+/** null: the engine's own form. What stands twice names none. */
+function formatOf(request: FastifyRequest): FormatName | null | 'unknown' {
+  const name = queryValue(request, 'format')
+  if (name !== null) return isFormat(name) ? name : 'unknown'
+  return Object.hasOwn(request.query as object, 'format') ? 'unknown' : null
+}
+
+function sendUnknownFormat(reply: FastifyReply): FastifyReply {
+  const message = `must be one of ${formatNames.join(', ')}, once; leave it out for the engine's own events`
+  return sendError(reply, {
+    code: 'invalid_request',
+    message: 'the query has one fault: format is not known',
+    details: [{ path: 'format', message }],
+  })
 }
 
 /** What browsers send when they reconnect goes before what a first address says. An empty one is none. */

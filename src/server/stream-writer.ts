@@ -7,7 +7,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { LoggedEvent } from '../runs/ports.ts'
-import { frame, HEARTBEAT, OPENING } from './sse.ts'
+import { HEARTBEAT, OPENING } from './sse.ts'
 
 export const HEARTBEAT_MS = 15_000
 export const STALLED_MS = 30_000
@@ -19,6 +19,10 @@ export interface StreamWriterOptions {
   readonly stalledMs: number
   /** Aborts when the reader is gone or the server closes; the reading ends with it. */
   readonly signal: AbortSignal
+  /** Bytes that stand before the first event. */
+  readonly opening: string
+  /** Bytes of one event; none is legal. */
+  readonly write: (event: LoggedEvent) => string
   /** The reader took nothing for so long, and is cut off. Default: nobody is told. */
   readonly onDropped?: (() => void) | undefined
 }
@@ -27,14 +31,14 @@ export interface StreamWriterOptions {
 export async function writeStream(
   response: ServerResponse,
   events: AsyncIterable<LoggedEvent>,
-  { stalledMs, signal, onDropped }: StreamWriterOptions,
+  { stalledMs, signal, opening, write, onDropped }: StreamWriterOptions,
 ): Promise<void> {
   const drop = () => {
     // One that has gone by itself, or that the closing server cuts, was not dropped.
     if (!response.destroyed && !signal.aborted) onDropped?.()
     response.destroy()
   }
-  response.write(OPENING)
+  response.write(OPENING + opening)
   const heartbeat = setInterval(() => {
     // A socket that takes nothing needs no sign of life added to its backlog.
     if (!response.writableNeedDrain) response.write(HEARTBEAT)
@@ -42,7 +46,8 @@ export async function writeStream(
   try {
     for await (const logged of events) {
       if (response.destroyed) return
-      if (response.write(frame(logged)) || (await moves(response, 'drain', stalledMs, signal))) continue
+      const bytes = write(logged)
+      if (bytes === '' || response.write(bytes) || (await moves(response, 'drain', stalledMs, signal))) continue
       drop()
       return
     }

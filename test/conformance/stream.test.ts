@@ -378,7 +378,7 @@ test('§9 SS-08: CORS stands on every status for an allowed origin, and never fo
     { url: stream_url.replace(/token=.*/, 'token=wrong'), status: 403 },
     { url: `${bare}/stream`, status: 401 },
     { url: unknown, status: 404 },
-    { url: `${stream_url}&format=ai-sdk`, status: 400 },
+    { url: `${stream_url}&format=sse`, status: 400 },
     { url: cancel_url, method: 'POST', status: 200 },
     { url: `${bare}/cancel?token=wrong`, method: 'POST', status: 403 },
     { url: `${bare}/cancel`, method: 'POST', status: 401 },
@@ -412,10 +412,10 @@ test('§9 SS-08: CORS stands on every status for an allowed origin, and never fo
   assert.equal(harness.headers['access-control-allow-origin'], undefined)
 })
 
-test('§9 errors are final for an EventSource, and what is not built is refused', async (t) => {
+test('§9 errors are final for an EventSource, and a format that is none is refused', async (t) => {
   const client = await engine.client()
   const accepted = await startRun(t, client, calm)
-  const { details } = errorOf(await send({ url: `${accepted.stream_url}&format=ai-sdk` }), 400, 'invalid_request')
+  const { details } = errorOf(await send({ url: `${accepted.stream_url}&format=sse` }), 400, 'invalid_request')
   assert.deepEqual(
     details?.map(({ path }) => path),
     ['format'],

@@ -382,3 +382,58 @@ test('whatever is appended, read, dropped and resumed in whatever order, a reade
     { numRuns: 200 },
   )
 })
+
+test('what a reader has is told up to its id exactly, in order, whatever was appended since', async () => {
+  const events = [
+    start,
+    step(1),
+    delta(1, 0, 'Hel'),
+    delta(1, 3, 'lo 🙂'),
+    reset(1),
+    reasoning(1, 'hm'),
+    delta(1, 0, 'Bye'),
+  ]
+  const log = logOf()
+  const given: string[] = []
+  const reading = log.read(undefined, never()).events[Symbol.asyncIterator]()
+  for (const event of events) {
+    log.append(event)
+    const next = await reading.next()
+    if (next.done !== true) given.push(next.value.id)
+  }
+  assert.equal(given.length, events.length)
+  log.append(delta(1, 3, ' now'))
+  log.append(done)
+  for (const [index, id] of given.entries()) {
+    const had = await Array.fromAsync(log.read(id, never()).had)
+    assert.deepEqual(flat(had), flat(events.slice(0, index + 1)), id)
+  }
+  for (const nothing of [undefined, '0-0', '99-1', 'x']) {
+    const { had, events: all } = log.read(nothing, never())
+    // Reading on moves the reader, and not what it had.
+    await all[Symbol.asyncIterator]().next()
+    assert.deepEqual(await Array.fromAsync(had), [], nothing)
+  }
+})
+
+test('of what a reader has, text that was dropped is missing and the rest is there', async () => {
+  const log = createRunEventLog({ maxTextChars: 10 })
+  for (const event of [start, step(1), delta(1, 0, 'void void'), reset(1), delta(1, 0, 'kept text'), done])
+    log.append(event)
+  const had = await Array.fromAsync(log.read('2-4', never()).had)
+  assert.deepEqual(had, [start, step(1)])
+  assert.deepEqual(await Array.fromAsync(log.read('4-4', never()).had), [start, step(1), reset(1), delta(1, 0, 'kept')])
+})
+
+test('what a reader has of a long text is told in pieces, none longer than an event', async () => {
+  const log = logOf(start)
+  const text = 'x'.repeat(10_000)
+  for (let index = 0; index < 10; index += 1) log.append(delta(1, index * text.length, text))
+  const had = await Array.fromAsync(log.read('1-65000', never()).had)
+  const lengths = had.map((event) => (event.event === 'delta' ? event.data.text.length : 0))
+  assert.equal(
+    lengths.reduce((sum, length) => sum + length),
+    65_000,
+  )
+  assert.ok(Math.max(...lengths) <= MAX_EVENT_CHARS)
+})

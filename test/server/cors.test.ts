@@ -31,7 +31,7 @@ test('SS-08: an allowed origin is echoed exactly on every status of stream and c
   const asks = [
     [200, { path: `/runs/${ID}/stream?token=${RUN_TOKEN}` }],
     [204, { path: `/runs/${ID}/stream?token=${RUN_TOKEN}&last_event_id=1-1` }],
-    [400, { path: `/runs/${ID}/stream?token=${RUN_TOKEN}&format=ai-sdk` }],
+    [400, { path: `/runs/${ID}/stream?token=${RUN_TOKEN}&format=sse` }],
     [401, { path: `/runs/${ID}/stream` }],
     [403, { path: `/runs/${ID}/stream?token=x` }],
     [404, { path: `/runs/${OTHER_ID}/stream?token=x` }],

@@ -16,6 +16,7 @@ import {
   StartedRun,
 } from '../../src/server/answer-schemas.ts'
 import { openApiText } from '../../src/server/openapi.ts'
+import { formatNames } from '../../src/server/stream-format.ts'
 import { type Route, routes } from '../../src/server/routes.ts'
 import { callToken } from '../../src/runs/run-token.ts'
 import { ID } from './fake-runs.ts'
@@ -73,6 +74,12 @@ test('every reference in it leads somewhere, and every event of the stream has a
   for (const [, name] of references) assert.ok(Object.hasOwn(document.components.schemas, name ?? ''), name)
   for (const name of Object.keys(streamEvents))
     assert.ok(Object.hasOwn(document.components.schemas, `Stream_${name}`), name)
+})
+
+test('the formats of the stream in it are those that are taken', () => {
+  const { parameters } = document.paths['/runs/{run_id}/stream'].get
+  const format = parameters.find(({ name }: any) => name === 'format')
+  assert.deepEqual(format.schema, { type: 'string', enum: formatNames })
 })
 
 test('what the server answers is what the document says', async (t) => {

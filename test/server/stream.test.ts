@@ -380,13 +380,6 @@ test('a reader that is stuck does not hold up a server that closes', async (t) =
   await eventually(() => closed[0] === true)
 })
 
-test('an option that is not built is refused, not ignored', async (t) => {
-  const { port, runs } = await startServer(t)
-  story(runs)
-  const answer = await call(port, { path: `${PATH}&format=ai-sdk` })
-  assert.deepEqual([answer.status, errorOf(answer).code], [400, 'invalid_request'])
-})
-
 test('a run whose events are gone is 404', async (t) => {
   const { port, runs } = await startServer(t, { events: { read: async () => null } })
   runs.add()
@@ -399,6 +392,7 @@ test('a log that breaks under a stream is a bug: logged, and the stream is cut w
     events: {
       read: async () => ({
         atEnd: false,
+        had: (async function* () {})(),
         events: (async function* () {
           yield { id: '0-1', event: start }
           await new Promise((resolve) => setImmediate(resolve))
