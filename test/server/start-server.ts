@@ -50,7 +50,12 @@ const VALID: Validation = {
   estimated_input_tokens: 12,
 }
 
-export async function startServer(t: TestContext, options: Partial<ServerOptions> = {}): Promise<Started> {
+/** `prepare` is called before it listens. */
+export async function startServer(
+  t: TestContext,
+  options: Partial<ServerOptions> = {},
+  prepare: (server: EngineServer) => void = () => {},
+): Promise<Started> {
   const runs = new FakeRuns()
   const bodies: Json[] = []
   const logged: Started['logged'] = []
@@ -89,6 +94,7 @@ export async function startServer(t: TestContext, options: Partial<ServerOptions
     log: { error: (facts, message) => void logged.push({ facts, message }) },
     ...options,
   })
+  prepare(server)
   await server.app.listen({ host: '127.0.0.1', port: 0 })
   t.after(async () => {
     const closed = server.app.close()
