@@ -41,6 +41,7 @@ import {
   StartedRun,
 } from '../src/server/answer-schemas.ts'
 import { routes } from '../src/server/routes.ts'
+import { HEARTBEAT_MS, STALLED_MS } from '../src/server/stream-writer.ts'
 import { readSettings, settingNames } from '../src/settings.ts'
 import { addUsage } from '../src/usage/add.ts'
 import { price } from '../src/usage/price.ts'
@@ -157,6 +158,11 @@ test('SPEC §9.1 says of each stream event what it becomes, and names exactly wh
     [...agUi],
     [...new Set([...said('server/ag-ui-stream.ts').matchAll(/'([A-Z]+(?:_[A-Z]+)*)'/g)].map(([, type = '']) => type))],
   )
+})
+
+test('SPEC §9 tells how often a heartbeat comes and when a reader is dropped', () => {
+  assert.match(prose('9'), new RegExp(`a heartbeat comment follows every ${HEARTBEAT_MS / 1000} s;`))
+  assert.match(prose('9'), new RegExp(`takes nothing at all for ${STALLED_MS / 1000} s is dropped`))
 })
 
 /** The backticked words of a cell, in order of the alphabet. */
