@@ -35,7 +35,8 @@ export function streamFault(error: ProviderError): ProviderFault {
   return { class: faultClass(error, null), detail: errorDetail(error), status: null, retryAfterMs: null, repair: null }
 }
 
-/** An answer that breaks its own protocol. `detail` names what, and quotes nothing of it. */
+/** An answer that breaks its own protocol. `detail` names what, and quotes of it a word at most. */
 export function malformed(detail: string): ProviderFault {
-  return { class: 'malformed', detail, status: null, retryAfterMs: null, repair: null }
+  const bounded = detail.slice(0, 200).toWellFormed()
+  return { class: 'malformed', detail: bounded, status: null, retryAfterMs: null, repair: null }
 }

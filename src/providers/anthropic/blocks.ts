@@ -18,6 +18,8 @@ interface Ending {
 }
 
 export interface Block {
+  /** The type of block whose words a user may see; null: there are none. */
+  readonly shows: 'text' | 'thinking' | null
   /** Takes a delta; gives how many UTF-16 units of output it held. */
   delta(delta: WireObject): number
   stop(): void
@@ -41,9 +43,10 @@ export function openBlock(block: WireObject, sink: Sink): Block {
 }
 
 /** A block of no use here. */
-export const IGNORED: Block = { delta: () => 0, stop: () => undefined, part: () => null }
+export const IGNORED: Block = { shows: null, delta: () => 0, stop: () => undefined, part: () => null }
 
 class TextBlock implements Block {
+  readonly shows = 'text'
   readonly #gather = new TextGather()
   readonly #sink: Sink
 
@@ -65,6 +68,7 @@ class TextBlock implements Block {
 }
 
 class ThinkingBlock implements Block {
+  readonly shows = 'thinking'
   readonly #gather = new TextGather()
   readonly #signature: string[] = []
   readonly #sink: Sink
@@ -92,6 +96,7 @@ class ThinkingBlock implements Block {
 }
 
 class RedactedBlock implements Block {
+  readonly shows = null
   readonly #data: string
 
   constructor(data: string) {
@@ -110,6 +115,7 @@ class RedactedBlock implements Block {
 }
 
 class ToolUseBlock implements Block {
+  readonly shows = null
   readonly #id: string
   readonly #name: string
   /** Whole in the start of the block, as some servers send it; the usual `{}` there is a placeholder. */

@@ -24,7 +24,11 @@ export class AnthropicReader implements Reader {
   readonly #sink: Sink
   readonly #family: string
   /** In the order in which they were opened. */
-  readonly #blocks = new Map<unknown, Block>()
+  readonly #blocks: Block[] = []
+  /** The place among them of the block that an index means now. */
+  readonly #places = new Map<unknown, number>()
+  /** The places of the last text and the last thinking that were shown. */
+  readonly #shown = { text: -1, thinking: -1 }
   #calls = 0
   #id: string | null = null
   #stop: string | null = null
@@ -64,7 +68,7 @@ export class AnthropicReader implements Reader {
       case 'content_block_start':
         return this.#start(event['index'], event['content_block'], data)
       case 'content_block_stop':
-        return this.#blocks.get(event['index'])?.stop()
+        return this.#at(event['index'])?.stop()
       case 'message_start':
         return this.#messageStart(event, data)
       case 'message_delta':
@@ -102,7 +106,7 @@ export class AnthropicReader implements Reader {
     for (const [index, block] of list(message['content']).entries()) {
       if (!isObject(block)) continue
       this.#open(index, block)
-      this.#blocks.get(index)?.stop()
+      this.#at(index)?.stop()
     }
   }
 
@@ -115,30 +119,38 @@ export class AnthropicReader implements Reader {
 
   #open(index: unknown, wire: WireObject): void {
     if (wire['type'] === 'tool_use') this.#calls += 1
-    const block = this.#calls > MAX_CALLS ? IGNORED : openBlock(wire, this.#sink)
-    this.#blocks.set(index, block)
+    this.#add(index, this.#calls > MAX_CALLS ? IGNORED : openBlock(wire, this.#sink))
     if (wire['type'] !== 'text' && wire['type'] !== 'thinking') this.started = true
     // A block may be opened with content in it.
-    this.#count(block.delta(wire))
+    this.#take(index, wire)
+  }
+
+  #add(index: unknown, block: Block): void {
+    this.#places.set(index, this.#blocks.length)
+    this.#blocks.push(block)
+  }
+
+  #at(index: unknown): Block | undefined {
+    return this.#blocks[this.#places.get(index) ?? -1]
   }
 
   #delta({ index, delta }: WireObject): void {
     if (!isObject(delta)) return
-    const block = this.#blocks.get(index) ?? this.#unopened(index, delta)
-    if (block !== undefined) this.#count(block.delta(delta))
-  }
-
-  /** Text whose block was never opened is still text. A call without its start has no name, and is none. */
-  #unopened(index: unknown, delta: WireObject): Block | undefined {
+    // Text whose block was never opened is still text. A call without its start has no name, and is none.
     const type = delta['type'] === 'text_delta' ? 'text' : delta['type'] === 'thinking_delta' ? 'thinking' : null
-    if (type === null) return undefined
-    const block = openBlock({ type }, this.#sink)
-    this.#blocks.set(index, block)
-    return block
+    if (type !== null && !this.#places.has(index)) this.#add(index, openBlock({ type }, this.#sink))
+    this.#take(index, delta)
   }
 
-  #count(units: number): void {
+  /** The words of an answer stand in the order in which they were shown: a block that goes on behind a later one is a new one. */
+  #take(index: unknown, delta: WireObject): void {
+    const { shows } = this.#at(index) ?? IGNORED
+    if (shows !== null && (this.#places.get(index) ?? -1) < this.#shown[shows]) {
+      this.#add(index, openBlock({ type: shows }, this.#sink))
+    }
+    const units = this.#at(index)?.delta(delta) ?? 0
     if (units === 0) return
+    if (shows !== null) this.#shown[shows] = this.#places.get(index) ?? -1
     this.outputLength += units
     this.started = true
   }
@@ -182,9 +194,9 @@ export class AnthropicReader implements Reader {
 
   #parts(): ModelPart[] {
     const ending = { complete: this.#complete, byLength: this.#stop !== null && BY_LENGTH.has(this.#stop) }
-    const last = [...this.#blocks.values()].at(-1)
+    const last = this.#blocks.at(-1)
     const parts: ModelPart[] = []
-    for (const block of this.#blocks.values()) {
+    for (const block of this.#blocks) {
       const part = block.part({ ...ending, last: block === last }, this.#family)
       if (part !== null) parts.push(part)
     }

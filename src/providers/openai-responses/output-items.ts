@@ -30,7 +30,7 @@ export interface Ending {
   readonly byLength: boolean
 }
 
-/** Every method gives how many UTF-16 units of output were new. */
+/** Every method gives how many UTF-16 units of output were new. `at`: its place among the items of the response. */
 export type OutputItem = MessageItem | ReasoningItem | CallItem | OtherItem
 
 /** An item of a type, empty yet. */
@@ -49,6 +49,7 @@ export function openItem(type: string, sink: Sink): OutputItem {
 
 export class MessageItem {
   readonly type = 'message'
+  at = 0
   done = false
   /** `commentary` or `final_answer`; '' where the model has none. Must go back with the text. */
   phase = ''
@@ -76,6 +77,11 @@ export class MessageItem {
     return this.#text.all(textsOf(content, 'text')) + this.#refusal.all(textsOf(content, 'refusal'))
   }
 
+  /** Nothing of it was shown. */
+  get silent(): boolean {
+    return this.#text.length === 0
+  }
+
   get refusal(): string {
     return this.#refusal.text()
   }
@@ -95,6 +101,7 @@ const PARAGRAPHS = '\n\n'
 
 export class ReasoningItem {
   readonly type = 'reasoning'
+  at = 0
   done = false
   id = ''
   /** A server that sends a summary and the reasoning itself says the same twice: the first that comes is the text. */
@@ -128,6 +135,11 @@ export class ReasoningItem {
     return this.#text.all(this.#place === 'summary' ? summary : content)
   }
 
+  /** Nothing of it was shown. */
+  get silent(): boolean {
+    return this.#text.length === 0
+  }
+
   /** The same item as the end of the response tells it: some servers send the encrypted content only there. */
   backfill(item: WireObject): void {
     const encrypted = text(item['encrypted_content'])
@@ -146,6 +158,7 @@ export class ReasoningItem {
 
 export class CallItem {
   readonly type = 'function_call'
+  at = 0
   done = false
   /** The `call_id`, which pairs a call with its output; the item's own id is of no use here. */
   id = ''
@@ -207,6 +220,7 @@ function argumentsText(value: unknown): string {
 
 export class OtherItem {
   readonly type: string
+  at = 0
   readonly id = ''
   done = false
 

@@ -40,6 +40,8 @@ export class ResponsesReader implements Reader {
   /** In the order in which they were opened. */
   readonly #items: OutputItem[] = []
   readonly #index = new ItemIndex()
+  /** The places of the last items that were shown. */
+  readonly #spoke: { message: number | null; reasoning: number | null } = { message: null, reasoning: null }
   #calls = 0
   #id: string | null = null
   /** `completed`, or why the response is incomplete. */
@@ -112,7 +114,7 @@ export class ResponsesReader implements Reader {
   #piece(event: WireObject, { item: type, place, part, field, whole }: PieceRule): void {
     const item = this.#index.find(event, (known) => known.type === type) ?? this.#open(type, event)
     if (item instanceof CallItem) item.begin(event)
-    this.#count(item.piece({ place, part: event[part], value: text(event[field]), whole }))
+    this.#speak(item, () => item.piece({ place, part: event[part], value: text(event[field]), whole }))
   }
 
   #added(event: WireObject): void {
@@ -128,24 +130,40 @@ export class ResponsesReader implements Reader {
     if (!isObject(event['item'])) return
     const wire = hasObjectArguments(event['item']) ? exact(event, data, 'item') : event['item']
     const item = this.#index.find(event, (known) => fits(known, wire)) ?? this.#open(text(wire['type']), event)
-    this.#count(item.finish(wire))
+    this.#speak(item, () => item.finish(wire))
   }
 
   /** @param event what brought it; null: the end of the response */
   #open(type: string, event: WireObject | null): OutputItem {
     if (type === 'function_call') this.#calls += 1
     const item = this.#calls > MAX_CALLS ? new OtherItem(type) : openItem(type, this.#sink)
-    this.#items.push(item)
+    item.at = this.#items.push(item) - 1
     if (event !== null) this.#index.add(event, item)
     // A message is nothing before its first word; whatever else is opened, the model is at work.
     if (type !== 'message') this.started = true
     return item
   }
 
-  #count(units: number): void {
+  /**
+   * The words of an answer stand in the order in which they were shown. An item that first speaks after a later one stands
+   * behind it; one that goes on after a later one cannot be put in order.
+   * @param say gives how many UTF-16 units of output were new
+   */
+  #speak(item: OutputItem, say: () => number): void {
+    const words = item instanceof MessageItem || item instanceof ReasoningItem ? item : null
+    const before = words === null ? null : this.#spoke[words.type]
+    const late = words !== null && before !== null && words.at < before
+    if (late && words.silent) {
+      this.#items[words.at] = new OtherItem(words.type)
+      words.at = this.#items.push(words) - 1
+    }
+    const units = say()
     if (units === 0) return
     this.outputLength += units
     this.started = true
+    if (words === null || words.silent) return
+    if (before !== null && words.at < before) this.#fail(malformed('an item goes on after a later one has spoken'))
+    else this.#spoke[words.type] = words.at
   }
 
   #terminal(response: unknown, status: string, data: string): void {
@@ -191,7 +209,7 @@ export class ResponsesReader implements Reader {
       seen.set(type, at + 1)
       const item = ofType.get(type)?.[at] ?? this.#open(type, null)
       const named = byId.get(text(wire['id']))
-      if (!item.done) this.#count(item.finish(wire))
+      if (!item.done) this.#speak(item, () => item.finish(wire))
       else if (named !== undefined) named.backfill(wire)
       else if (item instanceof ReasoningItem) item.backfill(wire)
     }

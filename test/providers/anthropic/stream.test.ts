@@ -446,3 +446,24 @@ test('what has come is counted in UTF-16 units, and the answer begins with its f
 test('text of a block that was never opened is text all the same', () => {
   assert.equal(reading(start(), words(3, 'Hi'), finish('end_turn'), END).heard.shown(), 'Hi')
 })
+
+test('blocks that take turns stand in the order in which they were shown, and none is lost', () => {
+  const { heard, parts } = reading(
+    start(),
+    TEXT,
+    words(0, 'a'),
+    open(1, { type: 'thinking', thinking: '' }),
+    delta(1, { type: 'thinking_delta', thinking: 'hm' }),
+    open(2, { type: 'text', text: 'b' }),
+    words(0, 'c'),
+    words(0, 'd'),
+    open(2, { type: 'text', text: 'e' }),
+    finish('end_turn'),
+    END,
+  )
+  assert.equal(heard.shown(), 'abcde')
+  assert.deepEqual(
+    parts.map((part) => part.type !== 'tool_call' && part.text),
+    ['a', 'hm', 'b', 'cd', 'e'],
+  )
+})

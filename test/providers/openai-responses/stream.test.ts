@@ -667,3 +667,42 @@ test('an answer in very many pieces, each told again as a whole, takes time in p
   assert.equal(reading(...pieces, ...wholes, end()).heard.shown().length, 200_000)
   assert.ok(performance.now() - before < 5_000)
 })
+
+test('an item that first speaks after a later one stands behind it', () => {
+  const { fault, heard, parts } = reading(
+    added(0, message('')),
+    added(1, message('')),
+    words(1, 'first'),
+    done(1, message('first')),
+    done(0, message(', second')),
+    end(),
+  )
+  assert.equal(fault, null)
+  assert.equal(heard.shown(), 'first, second')
+  assert.deepEqual(parts, [
+    { type: 'text', text: 'first' },
+    { type: 'text', text: ', second' },
+  ])
+})
+
+test('an item that goes on after a later one has spoken cannot be put in order: it is no answer', () => {
+  const { complete, fault } = reading(
+    added(0, message('')),
+    words(0, 'a'),
+    added(1, message('')),
+    words(1, 'b'),
+    words(0, 'c'),
+    end(),
+  )
+  assert.deepEqual([complete, fault?.class], [false, 'malformed'])
+  const repeated = reading(added(0, message('')), words(0, 'a'), words(1, 'b'), done(0, message('a')), end())
+  assert.deepEqual([repeated.complete, repeated.heard.shown()], [true, 'ab'])
+})
+
+test('what a fault quotes of an answer is bounded and well-formed', () => {
+  const { fault } = reading(event('failed', { response: { status: `\uD83D${'x'.repeat(900)}` } }))
+  assert.ok((fault?.detail.length ?? 999) <= 200 && fault?.detail.isWellFormed())
+  const half = hear(CALL)
+  half.reader.document({ output: [], status: '\uD83D' })
+  assert.ok(half.reader.end().fault?.detail.isWellFormed())
+})
