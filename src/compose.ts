@@ -348,6 +348,7 @@ function openJournal(
   const record = createJournalMetrics(parts.metrics)
   return createJournal({
     clear: (entry) => parts.redactor.entry(entry),
+    ...(settings.logContent ? { clearContent: (text) => parts.redactor.text(text) } : {}),
     log: createLogJournal(parts.logger),
     onEntry(entry, item) {
       record(entry, msOfId(item.id))

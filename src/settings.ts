@@ -62,6 +62,8 @@ export interface Settings {
   readonly logDir: string | null
   readonly logRetentionDays: number
   readonly logDirMaxBytes: number
+  /** LOG_CONTENT: the journal holds words of users, models and tools too. */
+  readonly logContent: boolean
   /** ERROR_WEBHOOK_URL: who is told of errors; null: nobody. */
   readonly errorWebhookUrl: string | null
   /** STATE_DIR: where runs are kept that must outlast the process; null: in memory only. The folder is there. */
@@ -132,6 +134,7 @@ export const settingNames: readonly string[] = [
   'LOG_DIR',
   'LOG_RETENTION_DAYS',
   'LOG_DIR_MAX_BYTES',
+  'LOG_CONTENT',
   'ERROR_WEBHOOK_URL',
   'STATE_DIR',
   'STATE_KEY',
@@ -187,6 +190,7 @@ export function readSettings(environment: Environment): SettingsOutcome {
     logDir: reader.folder('LOG_DIR'),
     logRetentionDays: reader.whole('LOG_RETENTION_DAYS', 14, 1, 3650),
     logDirMaxBytes: reader.whole('LOG_DIR_MAX_BYTES', 1_073_741_824, 1_048_576, 1_099_511_627_776),
+    logContent: reader.flag('LOG_CONTENT'),
     errorWebhookUrl: reader.url('ERROR_WEBHOOK_URL'),
     stateDir: reader.folder('STATE_DIR'),
     stateKeys: secrets(reader, 'STATE_KEY'),

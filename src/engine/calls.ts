@@ -162,7 +162,8 @@ async function send(
       ...(stream.tool_args ? { args: call.args } : {}),
     },
   })
-  ports.journal({ event: 'tool_called', run_id: record.runId, step: batch.step, call_id: call.callId, tool: tool.name })
+  const which = { run_id: record.runId, step: batch.step, call_id: call.callId, tool: tool.name }
+  ports.journal({ event: 'tool_called', ...which }, () => ({ args: call.args }))
   const attemptStarting = async (attempt: number) => {
     call.attempts = attempt
     await ports.commit('tool_attempt')
@@ -177,19 +178,17 @@ async function send(
       ...(stream.tool_results && outcome.kind === 'ok' ? { result: outcome.result } : {}),
     },
   })
-  ports.journal({
-    event: 'tool_ended',
-    run_id: record.runId,
-    step: batch.step,
-    call_id: call.callId,
-    tool: tool.name,
-    outcome: outcome.kind,
-    attempts: outcome.attempts,
-    duration_ms: outcome.durationMs,
-  })
+  const { attempts, durationMs: duration_ms, kind } = outcome
+  ports.journal({ event: 'tool_ended', ...which, outcome: kind, attempts, duration_ms }, () => said(outcome))
   call.outcome = outcome
   await ports.commit('tool_result')
   return outcome
+}
+
+/** What a tool answered, for the journal. */
+function said(outcome: CallOutcome): unknown {
+  if (outcome.kind === 'ok') return { result: outcome.result }
+  return outcome.kind === 'error' ? { error: outcome.error } : {}
 }
 
 function orderOf(record: RunRecord, tool: Tool, call: BatchCall): CallOrder {

@@ -237,7 +237,9 @@ function beginStep(record: RunRecord, ports: EnginePorts, final: FinalReason | n
 
 /** The step before, once another begins or the run has come to its end. */
 function endStep(record: RunRecord, ports: EnginePorts): void {
-  if (record.steps > 0) ports.journal({ event: 'step_ended', run_id: record.runId, step: record.steps })
+  if (record.steps === 0) return
+  const entry = { event: 'step_ended', run_id: record.runId, step: record.steps }
+  ports.journal(entry, () => ({ answer: record.messages.findLast(({ role }) => role === 'assistant') ?? null }))
 }
 
 /** Stopped from outside, or by the end of its time. */

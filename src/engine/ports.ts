@@ -179,6 +179,9 @@ export type JournalEntry = { readonly event: string; readonly run_id: string | n
   readonly [fact: string]: Json
 }
 
+/** `content`: words of users, models and tools that belong to the entry. It is asked for only where LOG_CONTENT is on. */
+export type WriteJournal = (entry: JournalEntry, content?: () => unknown) => void
+
 export interface EnginePorts {
   model(ask: Ask, tap: StepTap, signal: AbortSignal): Promise<StepAnswer>
   readonly tools: ToolPort
@@ -189,7 +192,7 @@ export interface EnginePorts {
   emit(event: StreamEvent): void
   /** Tells how the run ends before its result is there: an attempt is still drained for its usage. Called at most once. */
   announce(done: DoneEvent): Promise<void>
-  journal(entry: JournalEntry): void
+  readonly journal: WriteJournal
   /** Signs a pending call (SPEC §5.5). */
   ticket(call: Omit<PendingCall, 'ticket' | 'operation_id'> & { readonly run_id: RunId }): string
   /** What is wrong with a value of the final answer, each fault one sentence; empty: nothing. Bounded in time. */

@@ -16,6 +16,8 @@ export interface DiskLimits {
   readonly retentionDays: number
   /** LOG_DIR_MAX_BYTES. */
   readonly maxBytes: number
+  /** How a file is opened to be written. Default: Node's own. */
+  readonly open?: typeof fs.open
 }
 
 export interface DiskWriterOptions extends DiskLimits {
@@ -128,7 +130,7 @@ function batchLength(queue: readonly Waiting[]): number {
 /** null: written. Else the code of what went wrong, and nothing of it was written. */
 type Append = (day: string, text: string, makeFolder: boolean) => Promise<string | null>
 
-function createAppender({ folder, maxBytes, retentionDays, now }: DiskWriterOptions): Append {
+function createAppender({ folder, maxBytes, retentionDays, now, open = fs.open }: DiskWriterOptions): Append {
   const partBytes = Math.min(67_108_864, Math.floor(maxBytes / 8))
   let name = ''
 
@@ -146,7 +148,7 @@ function createAppender({ folder, maxBytes, retentionDays, now }: DiskWriterOpti
     try {
       if (makeFolder) await fs.mkdir(folder, { recursive: true })
       if (dayOf(name) !== day) await roll(day, false)
-      const size = await appendTo(logPath(folder, name), text)
+      const size = await appendTo(await open(logPath(folder, name), 'a+'), text)
       if (size > partBytes) await roll(day, true)
       return null
     } catch (error) {
@@ -156,9 +158,8 @@ function createAppender({ folder, maxBytes, retentionDays, now }: DiskWriterOpti
   }
 }
 
-/** The size of the file afterwards. Where it fails, what was there before is there and nothing else. */
-async function appendTo(path: string, text: string): Promise<number> {
-  const file = await fs.open(path, 'a+')
+/** The size of the file afterwards; it is closed. Where it fails, what was there before is there and nothing else. */
+async function appendTo(file: fs.FileHandle, text: string): Promise<number> {
   try {
     const { size } = await file.stat()
     const whole = (await endsTorn(file, size)) ? `\n${text}` : text

@@ -4,7 +4,8 @@
  * `write` is the single point of entry: an entry is cleared of secrets first, and only then logged, kept and told on. It is
  * synchronous, cheap and never throws; the disk has its own pace.
  */
-import type { JournalEntry } from '../engine/ports.ts'
+import type { JournalEntry, WriteJournal } from '../engine/ports.ts'
+import { contentFact } from './content.ts'
 import { lastIdIn, readDisk } from './disk-reader.ts'
 import { createDiskWriter, type DiskLimits, type DiskWriter } from './disk-writer.ts'
 import { createIds, itemOf, type JournalItem } from './journal-item.ts'
@@ -14,6 +15,8 @@ import { createRing, type Ring, type RingLimits } from './ring.ts'
 export interface JournalOptions {
   /** Takes secrets out of an entry's facts. */
   readonly clear: (entry: JournalEntry) => JournalEntry
+  /** LOG_CONTENT: takes secrets out of content, which is then kept. Default: none is. */
+  readonly clearContent?: (text: string) => string
   /** Told of every entry, cleared. */
   readonly log: (entry: JournalEntry) => void
   /** Told of every entry as it is kept. */
@@ -25,20 +28,24 @@ export interface JournalOptions {
   readonly now: () => number
   /** Default: `RING_LIMITS`. */
   readonly ring?: RingLimits
+  /** How long a disk that hangs may hold up an answer, or the end of the process. Default: `PATIENCE_MS`. */
+  readonly patienceMs?: number
 }
 
 export interface Journal {
-  readonly write: (entry: JournalEntry) => void
+  readonly write: WriteJournal
   readonly read: ReadLogs
   /** What waits is handed to the disk. Nothing is written after it. */
   close(): Promise<void>
 }
 
+const PATIENCE_MS = 2000
+
 /** So many runs' sessions are remembered, the oldest forgotten first. */
 const MAX_SESSIONS = 20_000
 
 export function createJournal(options: JournalOptions): Journal {
-  const { disk: limits, now } = options
+  const { disk: limits, now, clearContent, patienceMs = PATIENCE_MS } = options
   const ring = createRing(options.ring)
   const newId = createIds(limits === null ? null : lastIdIn(limits.folder), now)
   const sessionOf = rememberSessions()
@@ -53,8 +60,10 @@ export function createJournal(options: JournalOptions): Journal {
           onLost: () => options.onLost?.(),
         })
 
-  function write(entry: JournalEntry): void {
-    const cleared = options.clear(entry)
+  function write(entry: JournalEntry, content?: () => unknown): void {
+    const facts = options.clear(entry)
+    const keeps = clearContent !== undefined && content !== undefined
+    const cleared = keeps ? { ...facts, content: contentFact(content(), clearContent) } : facts
     options.log(cleared)
     const item = itemOf(newId(), cleared, sessionOf(cleared))
     ring.push(item)
@@ -63,11 +72,23 @@ export function createJournal(options: JournalOptions): Journal {
   }
 
   async function read(query: LogQuery): Promise<LogPage> {
-    await disk?.flush()
-    return limits === null ? readMemory(query, ring) : readBoth(query, ring, limits.folder)
+    // A disk that does not take what waits would not answer either, and whoever asks it is stuck with it.
+    const answers = disk !== null && (await inTime(disk.flush(), patienceMs))
+    return limits === null || !answers ? readMemory(query, ring) : readBoth(query, ring, limits.folder)
   }
 
-  return { write, read, close: async () => disk?.flush() }
+  return { write, read, close: async () => void (disk !== null && (await inTime(disk.flush(), patienceMs))) }
+}
+
+/** False: it goes on without us. */
+function inTime(work: Promise<void>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), ms)
+    void work.then(() => {
+      clearTimeout(timer)
+      resolve(true)
+    })
+  })
 }
 
 /** Which session a run belongs to is said once, by `accepted`. */

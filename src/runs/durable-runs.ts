@@ -333,7 +333,7 @@ class Durable implements RunStore, RunQueue {
     const ended = endedOf({ key: accepted.key, accepted }, record, bytes, doneEvent(result))
     this.#keys.set(runId, accepted.key)
     this.#noted(runId, 'result', await this.#spool.end(runId, ended, bytes.json))
-    journal(endedEntry(result))
+    journal(endedEntry(result), () => ({ text: result.text }))
     return endedRun(runId, ended, bytes.json, { attempts: [], stored: null, isGone: false })
   }
 }

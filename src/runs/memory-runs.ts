@@ -7,7 +7,7 @@
 import type { DeliveryState } from '../contract/delivery.ts'
 import type { RunId } from '../contract/ids.ts'
 import type { Callback } from '../contract/run-request.ts'
-import type { JournalEntry } from '../engine/ports.ts'
+import type { WriteJournal } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
 import type {
@@ -35,7 +35,7 @@ import { next, type RunEvent } from './state.ts'
 export interface MemoryRunsOptions extends RetentionLimits {
   /** At most so many runs are going at once; beyond it `admit` says `overloaded`. */
   readonly maxRuns: number
-  readonly journal: (entry: JournalEntry) => void
+  readonly journal: WriteJournal
   /** Stopped where a result is acked or not kept any more; begun again where that is asked for. */
   readonly outbox: Pick<CallbackOutbox, 'stop' | 'again'>
   /** Told inside `admit`, before the run begins: whoever keeps runs elsewhere too begins here. Default: nobody. */
@@ -146,13 +146,11 @@ class Registry implements RunStore, RunQueue, EventLog {
     this.#keys.delete(key)
     this.#keys.set(key, began)
     if (sessionKey !== null) this.#sessions.set(sessionKey, entry.runId)
-    this.#options.journal({
-      event: 'accepted',
-      run_id: entry.runId,
-      session_id: request.session_id,
-      provider: request.targets[0].provider,
-      model: request.targets[0].model,
-    })
+    const { model, provider } = request.targets[0]
+    this.#options.journal(
+      { event: 'accepted', run_id: entry.runId, session_id: request.session_id, provider, model },
+      () => ({ message: request.messages.at(-1) }),
+    )
     this.#running += 1
     if (entry.record !== null) this.#options.onAdmitted?.(began, admission, entry.record)
     queueMicrotask(() => void this.#handle?.(this.#leaseOf(entry)))

@@ -127,7 +127,7 @@ async function conclude(
   const json = JSON.stringify(result)
   await lease.finish(record, { json, status: result.status }, doneEvent(result))
   sources.ended(json)
-  parts.journal(endedEntry(result))
+  parts.journal(endedEntry(result), () => ({ text: result.text }))
   if (record.request.callback !== null) parts.outbox.add(record.runId)
 }
 

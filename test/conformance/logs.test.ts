@@ -8,9 +8,9 @@ import { test, type TestContext } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { startReceiver } from '../fakes/callback-receiver.ts'
 import { CALLBACK_SECRET, ENGINE_TOKEN } from '../fakes/engine-process.ts'
-import { asksFor, startProvider, type Play } from '../fakes/provider-server.ts'
+import { asksFor, says, startProvider, type ModelAnswer, type Play } from '../fakes/provider-server.ts'
 import { http, ok, startTools } from '../fakes/tool-server.ts'
-import { EngineClient, errorOf, runBody } from './engine-client.ts'
+import { EngineClient, errorOf, runBody, user } from './engine-client.ts'
 import { recordingServer } from './recording-server.ts'
 import { assertQuiet, endInPeace, ownEngine, sharedEngine } from './shared-engine.ts'
 
@@ -107,6 +107,47 @@ test('§12.3 with LOG_DIR the journal outlives the process', async (t) => {
   const rest = await page(again, `?cursor=${before.cursor}`)
   assert.deepEqual(new Set(rest.entries.map((entry) => entry.run_id)), new Set([next.run_id]))
   await endInPeace(second)
+})
+
+test('§12.3 LOG_CONTENT: words are kept only where it is on, bounded, without secrets, and never told to the webhook', async (t) => {
+  const LOG_DIR = folderFor(t)
+  const long = 'x'.repeat(20_000)
+  const plays = [
+    asksFor(['look', { words: 'the arguments and SECRET-of-the-tool' }]),
+    says('the answer'),
+    asksFor(['look', {}]),
+    (answer: ModelAnswer) => answer.status(401),
+  ]
+  const contents = async (LOG_CONTENT: string) => {
+    const hook = await recordingServer(t, 'the error webhook', (_request, response) => void response.end())
+    const tools = await startTools(t, { look: [ok({ words: 'the tool', long }), http(400)] })
+    const tool = tools.tool('look', { headers: { authorization: 'Bearer SECRET-of-the-tool' } })
+    const provider = await startProvider(t, plays)
+    const engine = await ownEngine(t, { LOG_CONTENT, LOG_DIR, ERROR_WEBHOOK_URL: `${hook.url}/hook` })
+    const client = new EngineClient(engine)
+    const body = { messages: [user('the question')], llm: provider.llm(), tools: [tool] }
+    const { run_id } = await client.run(runBody(body))
+    assert.equal((await client.run(runBody(body))).status, 'failed')
+    const { entries } = await page(client, `?run_id=${run_id}`)
+    await hook.nth(1)
+    engine.signal('SIGTERM')
+    await engine.exited
+    assert.doesNotMatch(engine.stdout(), /SECRET/)
+    assert.ok(hook.received.every(({ text }) => !text.includes('"content"') && !text.includes('question')))
+    const found = entries.filter((entry): entry is Entry & { content: string } => 'content' in entry)
+    return { content: Object.fromEntries(found.map(({ event, content }) => [event, content])), out: engine.stdout() }
+  }
+  const off = await contents('0')
+  assert.deepEqual(off.content, {})
+  assert.doesNotMatch(off.out, /the (question|arguments|tool|answer)/)
+  const on = (await contents('1')).content
+  assert.deepEqual(Object.keys(on).toSorted(), ['accepted', 'ended', 'step_ended', 'tool_called', 'tool_ended'])
+  assert.match(on['accepted'] ?? '', /"text":"the question"/)
+  assert.equal(on['tool_called'], '{"args":{"words":"the arguments and [redacted]"}}')
+  assert.match(on['tool_ended'] ?? '', /^\{"result":\{"words":"the tool","long":"x+…$/)
+  assert.equal(on['tool_ended']?.length, 16_385)
+  assert.match(on['step_ended'] ?? '', /the answer/)
+  assert.equal(on['ended'], '{"text":"the answer"}')
 })
 
 /** Every value is a secret, and long enough to be one. */

@@ -10,6 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
+import fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -195,6 +196,61 @@ test('a folder that goes is told once; the journal goes on in memory and on disk
     entriesOf(again).map(({ event, n }) => n ?? event),
     [1, 'log_dir_failed', 2, 3, 'log_dir_back'],
   )
+})
+
+/** A disk with room for so many bytes of new text; what does not fit is written as far as it does. */
+function smallDisk(room: { bytes: number }): typeof fs.open {
+  return async (...asked) => {
+    const file = await fs.open(...asked)
+    const append = async (text: string) => {
+      const bytes = Buffer.from(text)
+      await file.write(bytes.subarray(0, room.bytes))
+      if (bytes.length > room.bytes) throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+      room.bytes -= bytes.length
+    }
+    return Object.defineProperty(file, 'appendFile', { value: append })
+  }
+}
+
+test('a full disk is told once; nothing is torn, memory goes on, and what waited is written once there is room', async (t) => {
+  const folder = folderFor(t)
+  const room = { bytes: 400 }
+  const { journal, logged } = journalWith({ disk: { ...disk(folder), open: smallDisk(room) } })
+  for (let n = 0; n < 10; n += 1) {
+    journal.write({ event: 'limit', run_id: 'run_1', n })
+    assert.deepEqual(numbers(await journal.read(query({ event: 'limit' }))).at(-1), n)
+  }
+  const told = logged.filter(({ event }) => event === 'log_dir_failed')
+  assert.deepEqual(
+    told.map(({ code }) => code),
+    ['ENOSPC'],
+  )
+  const [name = ''] = readdirSync(folder)
+  const written = readFileSync(join(folder, name), 'utf8')
+  assert.ok(written.length > 0 && written.length <= 400 && written.endsWith('}\n'), written)
+  room.bytes = Infinity
+  await journal.read(query())
+  assert.deepEqual(logged.at(-1), { event: 'log_dir_back', run_id: null, lost: 0 })
+  await journal.close()
+  const lines = readFileSync(join(folder, name), 'utf8').trimEnd().split('\n')
+  const kept = lines.map((line) => JSON.parse(line) as { readonly n?: number }).flatMap(({ n }) => n ?? [])
+  assert.deepEqual(kept, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+})
+
+test('a disk that hangs delays no entry, no answer and no end', async (t) => {
+  const folder = folderFor(t)
+  const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<typeof fs.open>>>()
+  const { journal } = journalWith({ disk: { ...disk(folder), open: () => promise }, patienceMs: 20 })
+  journal.write({ event: 'limit', run_id: 'run_1', n: 0 })
+  const first = await journal.read(query())
+  assert.deepEqual([numbers(first), first.source], [[0], 'memory'])
+  const started = performance.now()
+  for (let n = 1; n < 1000; n += 1) journal.write({ event: 'limit', run_id: 'run_1', n })
+  assert.ok(performance.now() - started < 500)
+  const page = await journal.read(query())
+  assert.deepEqual([page.lines.length, page.source], [1000, 'memory'])
+  await journal.close()
+  resolve(await fs.open(join(folder, 'late'), 'a+'))
 })
 
 test('the folder keeps within its bound and its days', async (t) => {
