@@ -1,10 +1,8 @@
 /**
  * The composition root: every part is made here, once, and handed to those that use it. Nothing is decided here.
  */
-import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { createAdmission, createJudge } from './admission.ts'
-import type { RunFacts } from './cassette/format.ts'
 import {
   credentialsOf,
   credentialsOfReceiver,
@@ -13,27 +11,27 @@ import {
 } from './cassette/plain-record.ts'
 import { createRecorder } from './cassette/recorder.ts'
 import { createOutbox } from './delivery/outbox.ts'
-import type { Egress } from './egress/egress.ts'
-import { createEgress } from './egress/open.ts'
 import type { RunId } from './contract/ids.ts'
 import { instantOf } from './contract/instant.ts'
 import type { EnginePorts } from './engine/ports.ts'
 import { sayIn } from './i18n/say.ts'
-import { createErrorWebhook, type ErrorWebhook, ownHost } from './journal/error-webhook.ts'
-import { createJournal, type Journal } from './journal/journal.ts'
-import { msOfId } from './journal/journal-item.ts'
-import { createLogJournal } from './journal/log-journal.ts'
-import { createRedactor, type Redactor } from './journal/redact.ts'
-import { createLoadMeter, type LoadMeter } from './load/load-meter.ts'
+import { createRedactor } from './journal/redact.ts'
 import { countedEgress } from './observe/counted-egress.ts'
-import { createEngineMetrics, type EngineMetrics } from './observe/engine-metrics.ts'
-import { createJournalMetrics } from './observe/journal-metrics.ts'
+import { createEngineMetrics } from './observe/engine-metrics.ts'
 import { createMetricsText } from './observe/readings.ts'
 import { countAnswers, countStateWrites } from './observe/told-metrics.ts'
+import {
+  keysOf,
+  openEgress,
+  openErrorWebhook,
+  openJournal,
+  openLoadMeter,
+  runFactsOf,
+  secretsOf,
+  version,
+} from './parts.ts'
 import { providerTable } from './providers/built-in.ts'
-import { gigachatHosts } from './providers/gigachat/own-hosts.ts'
 import { createKeyGate } from './providers/key-gate.ts'
-import type { KeySettings } from './providers/keys.ts'
 import { createModel } from './providers/model.ts'
 import { providerList } from './providers/provider-list.ts'
 import { targetFaults } from './providers/target-faults.ts'
@@ -282,95 +280,6 @@ function openRuns(
   return createDurableRuns({ ...options, ...ports, directory: stateDir, sealer, maxBytes: stateMaxBytes })
 }
 
-function openEgress(settings: Settings): Egress {
-  const { gigachatAuthUrl, gigachatTls } = settings
-  const hosts = gigachatHosts(gigachatAuthUrl, settings.baseUrls.gigachat ?? null)
-  const isOwn = gigachatTls.ca !== null || gigachatTls.identity !== null
-  return createEgress({
-    allowlist: settings.egressAllowlist,
-    providerAllowlist: settings.providerAllowlist,
-    privateAllow: settings.privateAllow,
-    devInsecure: settings.devInsecure,
-    proxies: { all: settings.proxyAll, byProvider: settings.proxyByProvider },
-    tls: isOwn ? { gigachat: { hosts, ...gigachatTls } } : {},
-  })
-}
-
-function keysOf({ apiKeys, baseUrls, gigachatTls }: Settings): KeySettings {
-  return { keys: apiKeys, baseUrls, certified: gigachatTls.identity === null ? [] : ['gigachat'] }
-}
-
-/** What a replay must know of the settings. */
-function runFactsOf(settings: Settings, keys: KeySettings): RunFacts {
-  return {
-    engine: version(),
-    locale: settings.locale,
-    first_token_ms: settings.firstTokenMs,
-    stall_ms: settings.stallMs,
-    gigachat_scope: settings.gigachatScope,
-    keys: Object.keys(keys.keys),
-    certified: keys.certified ?? [],
-    base_urls: keys.baseUrls,
-  }
-}
-
-/** What must not stand in a recording or in the journal, beside what a request brings. */
-function secretsOf({ apiKeys, callbackSecrets, engineTokens, ...settings }: Settings): string[] {
-  const proxies = [settings.proxyAll, ...Object.values(settings.proxyByProvider)].map((url) => URL.parse(url ?? ''))
-  const passwords = proxies.map((url) => decodeURIComponent(url?.password ?? ''))
-  // Whoever has the address of a webhook can often post to it.
-  const { pathname = '' } = URL.parse(settings.errorWebhookUrl ?? '') ?? {}
-  const own = [...engineTokens, ...settings.stateKeys, ...(callbackSecrets ?? [])]
-  const pem = settings.gigachatTls.identity?.key.split('\n').filter((line) => !line.startsWith('-----')) ?? []
-  return [...own, ...Object.values(apiKeys), ...passwords, ...pem, pathname].filter(Boolean)
-}
-
-function openErrorWebhook(settings: Settings, egress: Egress, logger: Logger): ErrorWebhook | null {
-  const { errorWebhookUrl: url, callbackSecrets: secrets } = settings
-  if (url === null) return null
-  const refusal = egress.judge('error_webhook', url, [ownHost(url)])
-  if (refusal !== null)
-    logger.error(refusal, 'ERROR_WEBHOOK_URL is refused by the egress rules: nobody is told of errors')
-  const onFailure = (facts: object) => logger.warn(facts, 'a post to ERROR_WEBHOOK_URL failed')
-  return createErrorWebhook({ url, secrets, egress, now: Date.now, onFailure })
-}
-
-function openJournal(
-  settings: Settings,
-  parts: {
-    readonly redactor: Redactor
-    readonly errorWebhook: ErrorWebhook | null
-    readonly logger: Logger
-    readonly metrics: EngineMetrics
-  },
-): Journal {
-  const { logDir: folder, logRetentionDays: retentionDays, logDirMaxBytes: maxBytes } = settings
-  const record = createJournalMetrics(parts.metrics)
-  return createJournal({
-    clear: (entry) => parts.redactor.entry(entry),
-    ...(settings.logContent ? { clearContent: (text) => parts.redactor.text(text) } : {}),
-    log: createLogJournal(parts.logger),
-    onEntry(entry, item) {
-      record(entry, msOfId(item.id))
-      parts.errorWebhook?.note(entry, item)
-    },
-    onLost: () => parts.metrics.journalLost.add([]),
-    disk: folder === null ? null : { folder, retentionDays, maxBytes },
-    now: Date.now,
-  })
-}
-
-function openLoadMeter(settings: Settings, journal: EnginePorts['journal']): LoadMeter {
-  return createLoadMeter({
-    maxMemoryBytes: settings.maxMemoryBytes,
-    maxLagMs: settings.maxEventLoopLagMs,
-    onChange: (reason, { rssBytes: rss_bytes, heapBytes: heap_bytes, lagMs: lag_ms }) => {
-      const measured = { reason, rss_bytes, heap_bytes, lag_ms }
-      journal({ event: reason === null ? 'overload_ended' : 'overload_began', run_id: null, ...measured })
-    },
-  })
-}
-
 async function closeServer(server: EngineServer): Promise<void> {
   await server.closeStreams(AbortSignal.timeout(LAST_WORDS_MS))
   // A connection on which nobody has spoken yet is idle to nobody's eyes but ours.
@@ -381,12 +290,4 @@ async function closeServer(server: EngineServer): Promise<void> {
 
 function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
-}
-
-/** package.json stands beside src/ and dist/ alike. */
-function version(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
-    ? String(manifest.version)
-    : 'unknown'
 }

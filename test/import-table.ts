@@ -85,6 +85,7 @@ export const rootFiles: Readonly<Record<string, ImportRule | 'everything'>> = {
   },
   'admission.ts': 'everything',
   'validation.ts': 'everything',
+  'parts.ts': 'everything',
   'compose.ts': 'everything',
   'main.ts': 'everything',
 }
