@@ -134,8 +134,8 @@ async function takeAnswer(
       tap.reset('empty')
       ports.journal({ event: 'empty_answer', run_id: record.runId, step: record.steps })
       if (mended !== null) return endUnmended(record, prompt, mended, final, { tap, ports })
-      if (final !== null || record.askedAgainEmpty) return unanswered(final, verdict.stop, ports.say)
-      record.askedAgainEmpty = true
+      // Asked again it goes without tools, so this is the second one.
+      if (final !== null) return unanswered(final, verdict.stop, ports.say)
       record.forced = 'empty_answer'
       return null
     case 'calls': {

@@ -42,8 +42,6 @@ export interface RunRecord {
   guard: GuardState
   /** Set when the next step must go without tools, and why. */
   forced: 'loop_protection' | 'empty_answer' | null
-  /** An empty answer was asked again. */
-  askedAgainEmpty: boolean
   /** A call cut by length was asked again. */
   askedAgainCut: boolean
   /** An answer whose form was wrong and that is being asked again; null otherwise. */
@@ -116,7 +114,6 @@ export function openRecord(runId: RunId, request: RunRequest, warnings: readonly
     closedTools: [],
     guard: OPEN_GUARD,
     forced: null,
-    askedAgainEmpty: false,
     askedAgainCut: false,
     repair: null,
     repairs: 0,
