@@ -44,12 +44,14 @@ export function keepSaid(record: RunRecord, prompt: Prompt, said: Said, now: num
   )
 }
 
+/** A blank text beside others is kept: what is stored is what was shown. Alone it says nothing. */
 function storedParts(parts: readonly ModelPart[], callIds: readonly CallId[]): AssistantPart[] {
+  const speaks = parts.some((part) => part.type === 'text' && part.text.trim() !== '')
   let calls = 0
   const content: AssistantPart[] = []
   for (const part of parts) {
     if (part.type === 'text') {
-      if (part.text.trim() !== '') content.push({ type: 'text', text: part.text })
+      if (speaks && part.text !== '') content.push({ type: 'text', text: part.text })
     } else if (part.type === 'reasoning') content.push(part)
     else {
       content.push({

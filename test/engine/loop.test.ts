@@ -322,6 +322,27 @@ test('a refusal without words is completed with a fixed sentence and stop_reason
   assert.equal(played.result.text, say('refused'))
 })
 
+test('a blank text between others is stored as it was shown, one beside a call alone is not', async () => {
+  const written = ['Hello.', '\n\n', 'World.'].map((words) => ({ type: 'text' as const, text: words }))
+  const { result } = await play({ model: [answer(written)] })
+  assert.equal(result.text, 'Hello.\n\nWorld.')
+  assert.deepEqual(
+    result.messages.map((message) => message.role !== 'tool' && message.content),
+    [written],
+  )
+  const beside = await play({
+    request: { tools: [tool('getOrders')] },
+    model: [calls({ type: 'text', text: '\n' }, call('getOrders')), text('Done.')],
+    tools: () => ok(1),
+  })
+  const [first] = beside.result.messages
+  assert.ok(first?.role === 'assistant')
+  assert.deepEqual(
+    first.content.map(({ type }) => type),
+    ['tool_call'],
+  )
+})
+
 test('a length stop keeps its text', async () => {
   const played = await play({ model: [answer([{ type: 'text', text: 'Long ' }], 'length')] })
   assert.equal(played.result.stop_reason, 'length')
