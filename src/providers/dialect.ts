@@ -7,7 +7,7 @@
 import type { Json, JsonObject } from '../contract/json.ts'
 import type { StopReason } from '../contract/message.ts'
 import type { Warning } from '../contract/result.ts'
-import type { Target } from '../contract/run-request.ts'
+import type { Params, Target } from '../contract/run-request.ts'
 import type { Tokens } from '../contract/usage.ts'
 import type { Ask, ModelPart } from '../engine/ports.ts'
 import type { Profile } from './profile.ts'
@@ -27,9 +27,19 @@ export interface DialectCall {
 /**
  * What one repeat of a refused request may leave out. `no_thinking`: it switches thinking off and says that there was none, for
  * the model wants its own reasoning back and there is none; `no_format`: the model is told the form of its answer in words alone;
- * `new_token`: it shows a new access token instead.
+ * `new_token`: it shows a new access token instead; `drop_…`: a param that the model does not take after all.
  */
-export type Repair = 'no_reasoning' | 'no_thinking' | 'no_stream_options' | 'no_state_id' | 'no_format' | 'new_token'
+export type Repair =
+  | 'no_reasoning'
+  | 'no_thinking'
+  | 'no_stream_options'
+  | 'no_state_id'
+  | 'no_format'
+  | 'new_token'
+  | `drop_${DroppableParam}`
+
+/** Params that a request can do without; of `max_output_tokens` what the model itself demands stays. */
+export type DroppableParam = Exclude<keyof Params, 'thinking' | 'extra'>
 
 export interface ProviderRequest {
   readonly url: string

@@ -10,7 +10,7 @@ import { claudeFamily } from './claude-family.ts'
 import { compatibleServers } from './compatible-servers.ts'
 import { deepseekRow } from './deepseek.ts'
 import type { Dialect } from './dialect.ts'
-import { gigachatRow } from './gigachat/row.ts'
+import { gigachatModel } from './gigachat/row.ts'
 import { glmRow } from './glm.ts'
 import { kimiRow } from './kimi.ts'
 import { minimaxRow } from './minimax.ts'
@@ -214,7 +214,11 @@ const rows: { readonly [P in ProviderName]?: Rower } = {
   glm: ({ model }) => glmRow(model),
   kimi: ({ model }) => kimiRow(model),
   minimax: ({ model }) => minimaxRow(model),
-  gigachat: () => ({ ...gigachatRow, reasoningGoesTo: 'nobody', facts: { cache: 'automatic', callsPerTurn: 'one' } }),
+  gigachat: ({ model }) => ({
+    ...gigachatModel(model),
+    reasoningGoesTo: 'nobody',
+    facts: { cache: 'automatic', callsPerTurn: 'one' },
+  }),
   'openai-compatible': ({ model, profile }) =>
     (profile === null ? {} : compatibleServers.get(profile)?.row(model)) ?? {},
   scripted: () => ({ provider: 'scripted', auth: 'none', family: 'scripted' }),

@@ -1,6 +1,6 @@
 /** A provider's error as a `ProviderFault`, the same way for every dialect. Pure. */
 import { retryAfterMs } from '../contract/retry-after.ts'
-import type { ProviderFault, Repair } from './dialect.ts'
+import type { DroppableParam, ProviderFault, Repair } from './dialect.ts'
 import { faultClass } from './fault-class.ts'
 import { errorDetail, providerErrorOf, type ProviderError } from './provider-error.ts'
 
@@ -25,9 +25,28 @@ export function httpFault(
 const FORM =
   /\bresponse_format\b|\boutput_config\.format\b|\btext\.format\b|\bjson_(?:schema|object)\b|structured[ _]outputs?\b|too complex for compilation|\bgrammar\b/i
 
-/** The form that the answer should have is what a refused request fails by: it may pass with the form told in words. */
-export function refusesForm(status: number, body: string): boolean {
-  return (status === 400 || status === 422) && FORM.test(body)
+/** How vendors name each param. A word of everyday language counts only where it is written as a name. */
+const PARAMS: readonly (readonly [DroppableParam, RegExp])[] = [
+  ['max_output_tokens', /\bmax_(?:output_|completion_)?tokens\b/],
+  ['temperature', /\btemperature\b/],
+  ['top_p', /\btop_p\b/],
+  ['stop', /["'`.]stop(?:_sequences)?\b/],
+  ['seed', /["'`.](?:random_)?seed\b/],
+  ['parallel_tool_calls', /\b(?:disable_)?parallel_tool_(?:calls|use)\b/],
+]
+const REFUSAL =
+  /extra inputs|not permitted|not supported|not allowed|unsupported|un(?:known|expected|recogni[sz]ed)|invalid|illegal|deprecated|must be|should be|maximum|minimum|too (?:large|high|low|small|many)|exceed|out of range/i
+
+/**
+ * What any request can do without, where that is what a refused one fails by: the form of the answer, which is then told in words,
+ * or one param. A repeat is made only where the request has it.
+ */
+export function commonRepair(status: number, body: string): Repair | null {
+  if (status !== 400 && status !== 422) return null
+  if (FORM.test(body)) return 'no_format'
+  if (!REFUSAL.test(body)) return null
+  const named = PARAMS.find(([, name]) => name.test(body))
+  return named === undefined ? null : `drop_${named[0]}`
 }
 
 /** An error that came inside a 200 answer. */

@@ -8,6 +8,7 @@ import { PROVIDERS, type ProviderName, type Target } from '../contract/run-reque
 import { claudeModels } from './claude-family.ts'
 import { compatibleServers } from './compatible-servers.ts'
 import { deepseekModels } from './deepseek.ts'
+import { gigachatModels } from './gigachat/row.ts'
 import { glmModels } from './glm.ts'
 import { kimiModels } from './kimi.ts'
 import { minimaxModels } from './minimax.ts'
@@ -23,6 +24,7 @@ const MODELS: { readonly [P in ProviderName]?: readonly string[] } = {
   glm: glmModels,
   kimi: kimiModels,
   minimax: minimaxModels,
+  gigachat: gigachatModels,
 }
 
 /** Every id that no pattern of a provider fits. */

@@ -7,7 +7,7 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { Warning } from '../contract/result.ts'
 import type { Params } from '../contract/run-request.ts'
-import type { DialectCall } from './dialect.ts'
+import type { DialectCall, DroppableParam } from './dialect.ts'
 import type { Range, ThinkingRule } from './profile.ts'
 import { isObject } from './wire-value.ts'
 
@@ -35,14 +35,15 @@ export function wireParams(call: DialectCall): WireParams {
   return fittingParams({ ...call, place: placeOf(call) })
 }
 
-export function fittingParams(facts: ParamFacts): WireParams {
-  const { profile } = facts
-  const { params } = facts.target
+export function fittingParams(asked: ParamFacts): WireParams {
+  const { profile } = asked
   const warnings: Warning[] = []
   const warn = (param: keyof Params, what: string): null => {
-    warnings.push(dropped(facts, param, what))
+    warnings.push(dropped(asked, param, what))
     return null
   }
+  const params = withoutRefused(asked, warn)
+  const facts = { ...asked, target: { ...asked.target, params } }
   const tokens = maxTokens(facts, warn)
   const thinking = thinkingFor(facts, tokens, warn)
   return {
@@ -57,6 +58,26 @@ export function fittingParams(facts: ParamFacts): WireParams {
     thinking: thinking.body,
     thinks: thinking.thinks,
     warnings,
+  }
+}
+
+/** What the model has refused in this run, though its row says nothing against it. */
+function withoutRefused({ repairs, target }: ParamFacts, warn: Warn): Params {
+  const { params } = target
+  const isRefused = (param: DroppableParam) => {
+    const value = params[param]
+    if (value === null || (Array.isArray(value) && value.length === 0) || !repairs.has(`drop_${param}`)) return false
+    warn(param, 'was refused and left out')
+    return true
+  }
+  return {
+    ...params,
+    ...(isRefused('temperature') ? { temperature: null } : {}),
+    ...(isRefused('top_p') ? { top_p: null } : {}),
+    ...(isRefused('max_output_tokens') ? { max_output_tokens: null } : {}),
+    ...(isRefused('stop') ? { stop: [] } : {}),
+    ...(isRefused('seed') ? { seed: null } : {}),
+    ...(isRefused('parallel_tool_calls') ? { parallel_tool_calls: null } : {}),
   }
 }
 

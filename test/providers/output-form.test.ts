@@ -294,3 +294,29 @@ test('a repair that would change nothing of a request is no repeat', async (t) =
   assert.equal((await ask(askOf([at(server)], { giveUpAt: Infinity }))).kind, 'failed')
   assert.equal(server.seen.length, 1)
 })
+
+test('a param that a model refuses against all that is known is left out, once and for the run, with a warning', async (t) => {
+  const { port, tap } = openQuickChain(t)
+  const server = await startProvider(
+    t,
+    inTurn(
+      (response) => error(response, 400, "unsupported parameter: 'max_tokens'"),
+      (response) => error(response, 422, "extra inputs: 'seed'"),
+      (response) => stream(response, whole('Hi.')),
+    ),
+  )
+  const one = at(server)
+  const params = { ...one.params, max_output_tokens: 9, seed: 1, temperature: 0.5 }
+  const ask = askOf([{ ...one, params }], { giveUpAt: Infinity })
+  for (const step of [1, 2])
+    assert.equal(textOf(await port({ ...ask, step }, tap, new AbortController().signal)), 'Hi.')
+  const sent = server.seen.map(({ body }) => Object.keys(JSON.parse(body) as JsonObject))
+  assert.deepEqual(
+    sent.map((fields) => ['max_tokens', 'seed', 'temperature'].filter((field) => fields.includes(field))),
+    [['max_tokens', 'seed', 'temperature'], ['seed', 'temperature'], ['temperature'], ['temperature']],
+  )
+  assert.deepEqual(
+    tap.told.filter(([name]) => name === 'warn').map(([, message]) => message),
+    ['max_output_tokens was refused and left out (model fake-1)', 'seed was refused and left out (model fake-1)'],
+  )
+})

@@ -1,7 +1,7 @@
 /** Errors of GigaChat: flat `{"status": 422, "message": "…"}`, as HTTP answers and inside a stream. Pure. */
 import type { ProviderFault, Repair } from '../dialect.ts'
 import { type ProviderError, providerErrorIn } from '../provider-error.ts'
-import { httpFault, refusesForm } from '../provider-fault.ts'
+import { httpFault, commonRepair } from '../provider-fault.ts'
 import { isObject, list, text } from '../wire-value.ts'
 
 export function gigachatFault(
@@ -20,7 +20,7 @@ export function gigachatFault(
 function repairFor(status: number, body: string): Repair | null {
   if (status === 401) return 'new_token'
   if (status === 422 && /functions or thinking_functions|functions_state/i.test(body)) return 'no_state_id'
-  return refusesForm(status, body) ? 'no_format' : null
+  return commonRepair(status, body)
 }
 
 /** What a chunk of a 200 answer says as an error; null where it says nothing of one. */

@@ -1,6 +1,6 @@
 /** Errors of chat completions servers, as HTTP answers. Pure. Those inside a stream are read by `stream.ts`. */
 import type { ProviderFault, Repair } from '../dialect.ts'
-import { httpFault, refusesForm } from '../provider-fault.ts'
+import { httpFault, commonRepair } from '../provider-fault.ts'
 
 export function chatFault(
   status: number,
@@ -23,5 +23,5 @@ function repairFor(status: number, body: string): Repair | null {
   if (WANTS_REASONING.test(body)) return 'no_thinking'
   if (/stream_options/.test(body)) return 'no_stream_options'
   if (/\breasoning(?:_content|_details|_text)?\b/.test(body) && UNKNOWN_FIELD.test(body)) return 'no_reasoning'
-  return refusesForm(status, body) ? 'no_format' : null
+  return commonRepair(status, body)
 }

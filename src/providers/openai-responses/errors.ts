@@ -5,7 +5,7 @@
 import type { ResponseError } from 'openai/resources/responses/responses'
 import type { FaultClass, ProviderFault, Repair } from '../dialect.ts'
 import { providerErrorOf, type ProviderError } from '../provider-error.ts'
-import { httpFault, refusesForm, streamFault } from '../provider-fault.ts'
+import { httpFault, commonRepair, streamFault } from '../provider-fault.ts'
 
 /** What the codes of this API mean where no status tells it; null: the shared rules know. */
 const CODES: Readonly<Record<ResponseError['code'], FaultClass | null>> & {
@@ -66,5 +66,5 @@ function repairFor(status: number, body: string): Repair | null {
   if (REASONING.test(body)) return 'no_reasoning'
   // Servers of other vendors that do not know the field.
   if (/stream_options|include_obfuscation/.test(body)) return 'no_stream_options'
-  return refusesForm(status, body) ? 'no_format' : null
+  return commonRepair(status, body)
 }

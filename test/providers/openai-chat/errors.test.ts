@@ -44,7 +44,23 @@ test('a model that wants back reasoning which there is none of is asked again wi
 test('no other refusal is repaired so', () => {
   assert.equal(repair(400, { error: { message: 'reasoning_effort is not supported' } }), null)
   assert.equal(repair(400, { error: { message: 'the reasoning of a message is too long' } }), null)
-  assert.equal(repair(400, { error: { message: 'Unknown field: temperature' } }), null)
+})
+
+test('a request is repeated without the one param that the refusal names', () => {
+  for (const [message, expected] of [
+    ["Unsupported parameter: 'max_tokens' is not supported with this model.", 'drop_max_output_tokens'],
+    ["'max_tokens' or 'max_completion_tokens' is too large: 9000.", 'drop_max_output_tokens'],
+    ['Unknown field: temperature', 'drop_temperature'],
+    ['invalid params, top_p must be in (0, 1] (2013)', 'drop_top_p'],
+    ["Unsupported parameter: 'stop' is not supported with this model.", 'drop_stop'],
+    ["Unrecognized request argument supplied: 'seed'", 'drop_seed'],
+    ['Extra inputs are not permitted: body.parallel_tool_calls', 'drop_parallel_tool_calls'],
+    ['please stop, this is not allowed', null],
+    ['temperature', null],
+  ] as const) {
+    assert.equal(repair(400, { error: { message } }), expected, message)
+    assert.equal(repair(500, { error: { message } }), null, message)
+  }
 })
 
 test('a fault carries status, words and wait', () => {
