@@ -166,6 +166,17 @@ test('the environment is read in settings.ts and main.ts only', () => {
   )
 })
 
+test("TZ-03: nothing asks for the machine's language or time zone", () => {
+  const fixed =
+    /\bIntl\.\w+\((?!'en-GB')|\.toLocale\w*\(|\.localeCompare\(|\.get(?:Hours|Date|Day|Month|FullYear|TimezoneOffset)\(/
+  assert.deepEqual(
+    places(source, fixed, () => false),
+    [],
+  )
+  assert.equal(places(new Map([['a.ts', "new Intl.NumberFormat('de')"]]), fixed, () => false).length, 1)
+  assert.equal(places(new Map([['b.ts', 'name.toLocaleLowerCase()']]), fixed, () => false).length, 1)
+})
+
 test('nothing writes to the console', () => {
   assert.deepEqual(
     places(source, /\bconsole\s*\./, () => false),

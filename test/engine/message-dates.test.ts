@@ -12,6 +12,13 @@ const cases: [string, string, string][] = [
   ['2026-10-25T00:30:00Z', 'Europe/London', 'Sun 2026-10-25 01:30 +01:00'],
   ['2026-10-25T01:30:00Z', 'Europe/London', 'Sun 2026-10-25 01:30 +00:00'],
   ['2026-01-01T00:00:00Z', 'UTC', 'Thu 2026-01-01 00:00 +00:00'],
+  // Half an hour of daylight saving time, forwards and back; a day that was left out; the first minute of a day.
+  ['2026-10-03T15:29:00Z', 'Australia/Lord_Howe', 'Sun 2026-10-04 01:59 +10:30'],
+  ['2026-10-03T15:30:00Z', 'Australia/Lord_Howe', 'Sun 2026-10-04 02:30 +11:00'],
+  ['2026-04-04T15:00:00Z', 'Australia/Lord_Howe', 'Sun 2026-04-05 01:30 +10:30'],
+  ['2011-12-30T09:59:00Z', 'Pacific/Apia', 'Thu 2011-12-29 23:59 -10:00'],
+  ['2011-12-30T10:00:00Z', 'Pacific/Apia', 'Sat 2011-12-31 00:00 +14:00'],
+  ['2026-11-30T18:30:00Z', 'Asia/Kolkata', 'Tue 2026-12-01 00:00 +05:30'],
   ['2026-07-01T12:00:00Z', 'America/St_Johns', 'Wed 2026-07-01 09:30 -02:30'],
 ]
 
