@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Route, routes } from '../../src/server/routes.ts'
 import { ID, OTHER_ID } from './fake-runs.ts'
-import { type Answer, call, ENGINE, ORIGIN, readStream, RUN_TOKEN, startServer } from './start-server.ts'
+import { type Answer, call, ENGINE, eventually, ORIGIN, readStream, RUN_TOKEN, startServer } from './start-server.ts'
 
 const FOREIGN = [
   'https://evil.example',
@@ -73,6 +73,23 @@ test('SS-08: a live stream and a bug carry the headers as well', async (t) => {
   })
   assert.equal(answer.status, 500)
   assertCors(answer, true, '500')
+})
+
+test('SS-08: a cancel that a closing server gives up carries the headers as well', async (t) => {
+  for (const origin of [ORIGIN, 'https://evil.example']) {
+    const { port, runs, server } = await startServer(t)
+    runs.add()
+    const answer = call(port, {
+      method: 'POST',
+      path: `/runs/${ID}/cancel?token=${RUN_TOKEN}`,
+      headers: { origin, connection: 'close' },
+    })
+    await eventually(() => runs.waits.size === 1)
+    const closed = server.app.close()
+    assert.equal((await answer).status, 503)
+    assertCors(await answer, origin === ORIGIN, origin)
+    await closed
+  }
 })
 
 test('a preflight from an allowed origin learns the method and that Last-Event-ID may be sent', async (t) => {
