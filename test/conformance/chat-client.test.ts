@@ -1,9 +1,11 @@
 /**
  * SPEC §9.1: the brain of `useChat` over a run's stream: it sends through the harness, reads the stream, loses its
- * connection, comes back. The transport is the one that the guide for harnesses shows.
+ * connection, comes back.
  */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
+import { HttpAgent } from '@ag-ui/client'
 import { AbstractChat, DefaultChatTransport, type ChatState, type UIMessage } from 'ai'
 import { asksFor, refuses, says, startProvider, type Play } from '../fakes/provider-server.ts'
 import { ok, startTools } from '../fakes/tool-server.ts'
@@ -229,6 +231,38 @@ test('§9.1 useChat: a run that fails is an error with the sentence for the end 
   const facts = chat.messages.at(-1)?.metadata as { status: string; error: { code: string; message: string } }
   assert.deepEqual([chat.status, facts.status, facts.error.code], ['error', 'failed', 'provider_auth'])
   assert.equal(chat.error?.message, facts.error.message)
+})
+
+/** The guide's code in this language that names the word, without its import. */
+function snippet(word: string): string {
+  const guide = readFileSync(new URL('../../docs/guides/harness.md', import.meta.url), 'utf8')
+  const found = [...guide.matchAll(/^```js\n([\s\S]*?)^```$/gm)].find(([, code]) => code?.includes(word) === true)
+  assert.ok(found?.[1] !== undefined, `the guide shows no ${word}`)
+  return found[1].replace(/^import .*\n/gm, '')
+}
+
+test('§9.1 the transport and the agent that the guide for harnesses shows work as they stand', async (t) => {
+  t.mock.method(globalThis, 'fetch', async (url: string, init: RequestInit = {}) => {
+    if (url === '/chat') return Response.json(await startRun(t, [asksFor(['getOrders', {}]), says('Done.')]))
+    return getAsFetch(url, {}, init.signal ?? null)
+  })
+  const asyncFunction = (async () => {}).constructor as FunctionConstructor
+  const open = asyncFunction('DefaultChatTransport', `${snippet('DefaultChatTransport')}\nreturn new RunTransport()`)
+  const chat = new Chat(await open(DefaultChatTransport), [])
+  await chat.sendMessage({ text: 'x' })
+  assert.deepEqual([chat.status, textOf(chat)], ['ready', 'Done.'])
+
+  const { stream_url } = await startRun(t, [says('Hello.')])
+  const read = asyncFunction('HttpAgent', 'stream_url', 'initialMessages', `${snippet('HttpAgent')}\nreturn shown`)
+  const asked = { id: 'msg_1', role: 'user', content: 'Where is order 12345?' }
+  const shown = (await read(HttpAgent, stream_url, [asked])) as { role: string; content: string }[]
+  assert.deepEqual(
+    shown.map(({ role, content }) => [role, content]),
+    [
+      ['user', 'Where is order 12345?'],
+      ['assistant', 'Hello.'],
+    ],
+  )
 })
 
 test('the engine of this file ended in peace', () => engine.finish())
