@@ -3,12 +3,7 @@
  */
 import type { Logger } from 'pino'
 import { createAdmission, createJudge } from './admission.ts'
-import {
-  credentialsOf,
-  credentialsOfReceiver,
-  secretsOf as secretsOfRun,
-  secretsOfReceiver,
-} from './cassette/plain-record.ts'
+import { credentialsOf, secretsOf as secretsOfRun } from './cassette/plain-record.ts'
 import { createRecorder } from './cassette/recorder.ts'
 import { createOutbox } from './delivery/outbox.ts'
 import type { RunId } from './contract/ids.ts'
@@ -35,7 +30,7 @@ import { createKeyGate } from './providers/key-gate.ts'
 import { createModel } from './providers/model.ts'
 import { providerList } from './providers/provider-list.ts'
 import { targetFaults } from './providers/target-faults.ts'
-import { createDurableRuns, type DurableRuns, type DurableRunsOptions } from './runs/durable-runs.ts'
+import { createDurableRuns, type DurableRuns, type DurableRunsOptions, type LeftRequest } from './runs/durable-runs.ts'
 import { createMemoryRuns, type MemoryRunsOptions } from './runs/memory-runs.ts'
 import { resultUrl } from './runs/run-links.ts'
 import { callToken, runToken, signTicket } from './runs/run-token.ts'
@@ -96,10 +91,15 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     stop: (runId) => outbox.stop(runId),
     again: (runId, stored) => outbox.again(runId, stored),
   }
+  const hold = (runId: RunId, request: LeftRequest) => {
+    redactor.hold(secretsOfRun({ request }))
+    redactor.holdCredentials(credentialsOf({ request }))
+    redactor.holdTokens([runToken(tokens, runId)])
+  }
   const runs = openRuns(
     settings,
     { ...settings, journal, outbox: deliveries },
-    { say, ticket, onWrite: countStateWrites(metrics) },
+    { say, ticket, onLeft: hold, onWrite: countStateWrites(metrics) },
   )
   const outbox = createOutbox({
     egress,
@@ -148,9 +148,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
   runs.queue.start(
     createRunner({
       sourcesFor(record) {
-        redactor.hold(secretsOfRun(record))
-        redactor.holdCredentials(credentialsOf(record))
-        redactor.holdTokens([runToken(tokens, record.runId)])
+        hold(record.runId, record.request)
         const live = liveSources({ modelForRun: () => model.forRun(), tools: createTools(toolParts), ticket })
         return recorder?.record(record, live) ?? live
       },
@@ -229,28 +227,13 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     load.close()
   }
 
-  /** What an earlier life knew of a run that is still to be delivered. */
-  async function holdRestored(runId: RunId): Promise<void> {
-    const callback = await runs.store.callback(runId)
-    if (callback === null) return
-    redactor.hold(secretsOfReceiver(callback))
-    redactor.holdCredentials(credentialsOfReceiver(callback))
-    redactor.holdTokens([runToken(tokens, runId)])
-  }
-
   async function listen(): Promise<string> {
     const recovery = await runs.recover()
     if (!recovery.ok) throw new StartFault(`STATE_DIR cannot be used: ${recovery.reason}`)
     const address = await server.app.listen({ host: settings.host, port: settings.port })
     publicUrl ||= `http://127.0.0.1:${new URL(address).port}`
-    for (const runId of recovery.undelivered) {
-      await holdRestored(runId)
-      outbox.add(runId)
-    }
-    for (const runId of recovery.again) {
-      await holdRestored(runId)
-      outbox.again(runId, true)
-    }
+    for (const runId of recovery.undelivered) outbox.add(runId)
+    for (const runId of recovery.again) outbox.again(runId, true)
     return address
   }
 
@@ -265,7 +248,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
 function openRuns(
   { stateDir, stateKeys, stateMaxBytes, engineTokens }: Settings,
   options: MemoryRunsOptions,
-  ports: Pick<DurableRunsOptions, 'say' | 'ticket' | 'onWrite'>,
+  ports: Pick<DurableRunsOptions, 'say' | 'ticket' | 'onLeft' | 'onWrite'>,
 ): DurableRuns {
   if (stateDir === null) {
     const memory = createMemoryRuns(options)

@@ -27,32 +27,41 @@ function hidden(headers: Headers): Headers {
 
 type Receiver = Pick<Callback, 'url' | 'headers'>
 
+/** Where a request holds secrets. */
+interface Secretive {
+  readonly request: {
+    readonly targets: readonly { readonly api_key: string | null }[]
+    readonly tools: readonly Receiver[]
+    readonly callback: Receiver | null
+  }
+}
+
 /** Keys, header values, and what stands in queries. */
-export function secretsOf({ request }: RunRecord): string[] {
+export function secretsOf({ request }: Secretive): string[] {
   return [...keysOf(request), ...receiversOf(request).flatMap(secretsOfReceiver)]
 }
 
 /** Those among them that are secrets by their place, however short: keys, and what stands under the name of one. */
-export function credentialsOf({ request }: RunRecord): string[] {
+export function credentialsOf({ request }: Secretive): string[] {
   return [...keysOf(request), ...receiversOf(request).flatMap(credentialsOfReceiver)]
 }
 
-export function secretsOfReceiver({ headers, url }: Receiver): string[] {
+function secretsOfReceiver({ headers, url }: Receiver): string[] {
   const query = URL.parse(url)
   return [...Object.values(headers), ...(query === null ? [] : [query.search.slice(1), ...query.searchParams.values()])]
 }
 
-export function credentialsOfReceiver({ headers, url }: Receiver): string[] {
+function credentialsOfReceiver({ headers, url }: Receiver): string[] {
   const pairs = [...Object.entries(headers), ...(URL.parse(url)?.searchParams ?? [])]
   return pairs.flatMap(([name, value]) => (CREDENTIAL_NAME.test(name) ? [value] : []))
 }
 
 const CREDENTIAL_NAME = /auth|key|token|secret|pass|pwd|sig|cred/i
 
-function keysOf({ targets }: RunRecord['request']): string[] {
+function keysOf({ targets }: Secretive['request']): string[] {
   return targets.flatMap(({ api_key: key }) => (key === null ? [] : [key]))
 }
 
-function receiversOf({ tools, callback }: RunRecord['request']): Receiver[] {
+function receiversOf({ tools, callback }: Secretive['request']): Receiver[] {
   return [...tools, ...(callback === null ? [] : [callback])]
 }

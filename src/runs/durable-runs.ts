@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { createMemoryRuns, type MemoryRuns, type MemoryRunsOptions } from './memory-runs.ts'
 import type { DeliveryState } from '../contract/delivery.ts'
 import type { RunId } from '../contract/ids.ts'
+import type { RunRequest, Target } from '../contract/run-request.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
 import type { EnginePorts } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
@@ -28,26 +29,35 @@ import type {
   RunStore,
 } from './ports.ts'
 import { restartedResult } from './restarted.ts'
-import { facts, openNotes, sessionKeyOf, type EndedRun } from './run-entry.ts'
+import { endedOf, endedRun } from './ended-run.ts'
+import type { EndedRun } from './run-entry.ts'
 import { doneEvent, endedEntry } from './runner.ts'
 import type { Sealer } from './sealer.ts'
-import { codeOf, type OnWrite, type WriteFault } from './spool-file.ts'
+import type { OnWrite, WriteFault } from './spool-file.ts'
 import { Spool } from './spool.ts'
 import { loadKeys, loadRuns, type LeftRun, type LoadOptions } from './spool-load.ts'
+import { codeOf, type StateDisk } from './state-disk.ts'
 import { takeLock } from './state-lock.ts'
-import { progressOf, recordOf, toldAtFirst, type Accepted, type Ended, type KnownKey } from './spool-record.ts'
+import { progressOf, recordOf, toldAtFirst, type Accepted, type KnownKey } from './spool-record.ts'
 
 export interface DurableRunsOptions extends Omit<MemoryRunsOptions, 'onAdmitted' | 'onDropped'> {
   /** STATE_DIR: it must be there, and this process must be the only one to use it. */
   readonly directory: string
   readonly sealer: Sealer
+  /** Default: the real one. */
+  readonly disk?: StateDisk
   /** STATE_MAX_BYTES. */
   readonly maxBytes: number
   /** Told of every write to it. Default: nobody. */
   readonly onWrite?: OnWrite
+  /** Told of each run that an earlier life left, before anything else is: what its request may hold of secrets. */
+  readonly onLeft: (runId: RunId, request: LeftRequest) => void
   readonly ticket: EnginePorts['ticket']
   readonly say: EnginePorts['say']
 }
+
+/** Of a run that had ended no more than its callback is left. */
+export type LeftRequest = Pick<RunRequest, 'tools' | 'callback'> & { readonly targets: readonly Target[] }
 
 export type Recovery =
   /** The runs whose result is to be delivered, and those that were being sent again though the harness had them. */
@@ -318,6 +328,7 @@ class Durable implements RunStore, RunQueue {
 
   #takeUp(left: Extract<LeftRun, { kind: 'ended' }>): EndedRun {
     const { runId, ended, json, tried, stored, again } = left
+    this.#options.onLeft(runId, { targets: [], tools: [], callback: ended.callback })
     this.#spool.adopt(runId, left.maker, left.length, stored !== null && !again)
     this.#keys.set(runId, ended.key)
     const isGone = !again && tried.at(-1)?.state === 'gone'
@@ -326,7 +337,8 @@ class Durable implements RunStore, RunQueue {
 
   /** It was going on: it ends now, and that is written before anybody is told. */
   async #endCut({ runId, accepted, progresses }: Extract<LeftRun, { kind: 'cut' }>): Promise<EndedRun> {
-    const { journal, say, ticket } = this.#options
+    const { journal, say, ticket, onLeft } = this.#options
+    onLeft(runId, accepted.request)
     const record = recordOf(runId, accepted, progresses)
     const result = restartedResult(record, { now: () => Date.now(), say, ticket })
     const bytes: ResultBytes = { json: JSON.stringify(result), status: result.status }
@@ -340,53 +352,3 @@ class Durable implements RunStore, RunQueue {
 
 /** What could not be written. */
 type Lost = 'accepted' | 'progress' | 'result' | 'delivery' | 'stored' | 'key'
-
-function endedOf(
-  { key, accepted }: Pick<Written, 'key' | 'accepted'>,
-  record: RunRecord,
-  { status }: ResultBytes,
-  done: StreamEvent,
-): Ended {
-  return {
-    kind: 'ended',
-    at: Date.now(),
-    key,
-    sessionKey: sessionKeyOf(record.request),
-    ...facts(record, accepted.warnings),
-    status,
-    done,
-  }
-}
-
-function endedRun(
-  runId: RunId,
-  ended: Ended,
-  json: string,
-  {
-    attempts,
-    stored,
-    isGone,
-  }: {
-    readonly attempts: readonly DeliveryAttempt[]
-    readonly stored: { by: 'delivered' | 'acked'; at: number } | null
-    /** The receiver said that it will never take it. */
-    readonly isGone: boolean
-  },
-): EndedRun {
-  const { sessionKey, startedAt, deadlineAt, warnings, callback, status, done } = ended
-  const undelivered = callback === null ? 'none' : isGone ? 'gone' : 'pending'
-  return {
-    runId,
-    sessionKey,
-    startedAt,
-    deadlineAt,
-    warnings,
-    callback,
-    done,
-    stored: stored !== null,
-    result: { json, status },
-    delivery: openNotes(stored?.by ?? undelivered, attempts),
-    // A result that nobody has is kept for its whole time from now on: nobody could fetch it while there was no engine.
-    since: stored?.at ?? Date.now(),
-  }
-}

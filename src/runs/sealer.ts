@@ -5,7 +5,15 @@
  *
  * Secrets are rotated by keeping the old one in the list: the first seals, each opens. Never here: files, or what is in them.
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import {
+  type CipherGCM,
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  hkdfSync,
+  randomBytes,
+  randomFillSync,
+} from 'node:crypto'
 
 const ALGORITHM = 'aes-256-gcm'
 const NONCE_BYTES = 12
@@ -14,9 +22,12 @@ const INFO = 'theloop state file v1'
 
 export const SALT_BYTES = 32
 
-/** Nonce + ciphertext + tag of one frame, under the key of one file. `place` is bound to it and not written. */
+/** Text is sealed as its UTF-8 bytes. */
+export type Content = string | Uint8Array
+
+/** Nonce, ciphertext and tag of one frame, under the key of one file. `place` is bound to it and not written. */
 export interface FrameCipher {
-  seal(plain: Uint8Array, place: string): Buffer
+  seal(plain: Content, place: string): readonly Buffer[]
   /** null: another key, another place, or not what was written. */
   open(sealed: Uint8Array, place: string): Buffer | null
 }
@@ -40,14 +51,15 @@ export function createSealer(secrets: readonly [string, ...string[]]): Sealer {
 }
 
 function cipherOf(secret: string, salt: Uint8Array): FrameCipher {
-  const key = Buffer.from(hkdfSync('sha256', secret, salt, INFO, 32))
+  // As an object: from bytes it would be made anew for every frame, which takes longer than to seal one.
+  const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, salt, INFO, 32)))
   return {
     seal(plain, place) {
       // By chance, not by count: a frame whose tail was torn off is written anew with other content.
-      const nonce = randomBytes(NONCE_BYTES)
+      const nonce = freshNonce()
       const cipher = createCipheriv(ALGORITHM, key, nonce)
       cipher.setAAD(Buffer.from(place))
-      return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+      return [nonce, updated(cipher, plain), cipher.final(), cipher.getAuthTag()]
     },
     open(sealed, place) {
       if (sealed.length < NONCE_BYTES + TAG_BYTES) return null
@@ -61,4 +73,21 @@ function cipherOf(secret: string, salt: Uint8Array): FrameCipher {
       }
     },
   }
+}
+
+function updated(cipher: CipherGCM, plain: Content): Buffer {
+  return typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain)
+}
+
+/** Chance for many nonces at once: asking for it costs more than the bytes. Each is given out once. */
+const chance = Buffer.alloc(NONCE_BYTES * 128)
+let used = chance.length
+
+function freshNonce(): Buffer {
+  if (used === chance.length) {
+    randomFillSync(chance)
+    used = 0
+  }
+  used += NONCE_BYTES
+  return Buffer.from(chance.subarray(used - NONCE_BYTES, used))
 }

@@ -4,8 +4,9 @@
  * It never rejects: what went wrong is the system's code for it. After a write that failed nothing more is added, because
  * what would stand behind a torn frame could not be read.
  */
-import { promises as fs } from 'node:fs'
 import type { FrameMaker } from './spool-frames.ts'
+import type { Content } from './sealer.ts'
+import { codeOf, type StateDisk } from './state-disk.ts'
 
 /** Such as `ENOSPC`; null: it is written. */
 export type WriteFault = string | null
@@ -13,6 +14,7 @@ export type WriteFault = string | null
 export interface SpoolFileOptions {
   readonly path: string
   readonly maker: FrameMaker
+  readonly disk: StateDisk
   /** The file is there already, good up to here; what is behind it goes with the first write. Absent: it is made. */
   readonly goodBytes?: number
   /** Told how many bytes came to be. */
@@ -49,78 +51,154 @@ export function createTurns(most = 2): InTurn {
   }
 }
 
+/** Beyond it a write is left to another thread. */
+const LARGE_BYTES = 131_072
+
+interface Given {
+  readonly contents: readonly Content[]
+  readonly synced: boolean
+  readonly told: (fault: WriteFault) => void
+}
+
 export class SpoolFile {
   readonly #options: SpoolFileOptions
-  #handle: fs.FileHandle | null = null
+  #file: number | null = null
   #begun = false
-  /** The outcome of everything given so far. */
-  #tail: Promise<WriteFault> = Promise.resolve(null)
+  #fault: WriteFault = null
+  /** Bytes that came to be. */
+  #written = 0
+  /** What was given while another write was on its way. */
+  #given: Given[] = []
+  /** Resolves when everything given so far is done with; null: nothing is under way. */
+  #working: Promise<void> | null = null
+  /** All that was given is written, and the disk is being waited for. */
+  #syncing = false
 
   constructor(options: SpoolFileOptions) {
     this.#options = options
   }
 
   /** `synced`: it resolves once this, and all before it, would outlast a loss of power. */
-  append(contents: readonly Uint8Array[], synced: boolean): Promise<WriteFault> {
-    this.#tail = this.#tail.then(async (fault) => fault ?? (await this.#write(contents, synced)))
-    return this.#tail
+  append(contents: readonly Content[], synced: boolean): Promise<WriteFault> {
+    const isSmall = contents.reduce((sum, { length }) => sum + length, 0) < LARGE_BYTES
+    const isFree = this.#given.length === 0 && (this.#working === null || this.#syncing)
+    if (!synced && isSmall && isFree && this.#file !== null && this.#fault === null) {
+      return Promise.resolve(this.#writeNow(this.#file, contents))
+    }
+    return new Promise((told) => {
+      this.#given.push({ contents, synced, told })
+      // Not at once: it must not be over before it is known to be under way.
+      this.#working ??= Promise.resolve().then(() => this.#work())
+    })
   }
 
   /** What has become of everything given so far. */
-  settled(): Promise<WriteFault> {
-    return this.#tail
+  async settled(): Promise<WriteFault> {
+    while (this.#working !== null) await this.#working
+    return this.#fault
   }
 
   /** Gives the file's handle back once all is written; a later `append` opens it anew. */
   async rest(): Promise<void> {
-    const resting = this.#tail.then(async (fault) => {
-      const handle = this.#handle
-      this.#handle = null
-      await handle?.close().catch(() => {})
-      return fault
-    })
-    this.#tail = resting
-    await resting
-  }
-
-  async #write(contents: readonly Uint8Array[], synced: boolean): Promise<WriteFault> {
-    const from = performance.now()
-    const tell = (bytes: number, fault: WriteFault) => {
-      this.#options.onWrite?.({ bytes, ms: performance.now() - from, fault })
-      return fault
-    }
+    while (this.#working !== null) await this.#working
+    const file = this.#file
+    this.#file = null
     try {
-      const { maker, goodBytes, inTurn, onGrown } = this.#options
-      const isNew = !this.#begun && goodBytes === undefined
-      const handle = (this.#handle ??= await this.#open())
-      const frames = contents.map((content) => maker.frame(content))
-      // One write: each is a journey to another thread.
-      const bytes = Buffer.concat(isNew ? [maker.head, ...frames] : frames)
-      await writeWhole(handle, bytes)
-      onGrown(bytes.length)
-      if (synced) await inTurn(() => handle.datasync())
-      return tell(bytes.length, null)
-    } catch (error) {
-      return tell(0, codeOf(error))
+      if (file !== null) this.#options.disk.close(file)
+    } catch {
+      // What was promised of it has been synced before.
     }
   }
 
-  async #open(): Promise<fs.FileHandle> {
-    const { path, goodBytes } = this.#options
-    const handle = await fs.open(path, this.#begun || goodBytes !== undefined ? 'a' : 'ax', 0o600)
-    if (this.#begun) return handle
+  async #work(): Promise<void> {
+    while (this.#given.length > 0) {
+      const from = performance.now()
+      const fault = this.#fault ?? (await this.#open())
+      this.#fault ??= fault
+      // What has come meanwhile goes with it.
+      const given = this.#given
+      this.#given = []
+      const before = this.#written
+      if (this.#fault === null) this.#fault = await this.#write(given.flatMap(({ contents }) => contents))
+      // Whoever waits for the system alone does not wait for the disk.
+      for (const { synced, told } of given) if (!synced) told(this.#fault)
+      const waiting = given.filter(({ synced }) => synced)
+      const bytes = this.#written - before
+      if (waiting.length > 0) {
+        const broken = await this.#sync()
+        this.#fault ??= broken
+      }
+      this.#options.onWrite?.({ bytes, ms: performance.now() - from, fault: this.#fault })
+      for (const { told } of waiting) told(this.#fault)
+    }
+    this.#working = null
+  }
+
+  async #write(contents: readonly Content[]): Promise<WriteFault> {
+    const file = this.#file
+    if (file === null) return this.#fault
+    try {
+      const bytes = this.#bytesOf(contents)
+      if (bytes.length < LARGE_BYTES) this.#options.disk.write(file, bytes)
+      else await this.#options.disk.writeLarge(file, bytes)
+      this.#grown(bytes.length)
+      return null
+    } catch (error) {
+      return codeOf(error)
+    }
+  }
+
+  #writeNow(file: number, contents: readonly Content[]): WriteFault {
+    const from = performance.now()
+    const before = this.#written
+    try {
+      const bytes = this.#bytesOf(contents)
+      this.#options.disk.write(file, bytes)
+      this.#grown(bytes.length)
+    } catch (error) {
+      this.#fault = codeOf(error)
+    }
+    this.#options.onWrite?.({ bytes: this.#written - before, ms: performance.now() - from, fault: this.#fault })
+    return this.#fault
+  }
+
+  #grown(bytes: number): void {
+    this.#written += bytes
+    this.#options.onGrown(bytes)
+  }
+
+  #bytesOf(contents: readonly Content[]): Buffer {
+    const { maker, goodBytes } = this.#options
+    const parts = contents.flatMap((content) => maker.frame(content))
+    if (!this.#begun && goodBytes === undefined) parts.unshift(maker.head)
     this.#begun = true
-    if (goodBytes !== undefined) await handle.truncate(goodBytes)
-    return handle
+    return Buffer.concat(parts)
   }
-}
 
-async function writeWhole(handle: fs.FileHandle, bytes: Buffer): Promise<void> {
-  for (let written = 0; written < bytes.length;) {
-    written += (await handle.write(bytes, written, bytes.length - written)).bytesWritten
+  async #sync(): Promise<WriteFault> {
+    const file = this.#file
+    if (file === null || this.#fault !== null) return this.#fault
+    this.#syncing = true
+    try {
+      await this.#options.inTurn(() => this.#options.disk.sync(file))
+      return null
+    } catch (error) {
+      return codeOf(error)
+    } finally {
+      this.#syncing = false
+    }
   }
-}
 
-export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'UNKNOWN'
+  async #open(): Promise<WriteFault> {
+    if (this.#file !== null) return null
+    const { path, goodBytes, disk } = this.#options
+    try {
+      const file = await disk.open(path, !this.#begun && goodBytes === undefined)
+      this.#file = file
+      if (!this.#begun && goodBytes !== undefined) await disk.truncate(file, goodBytes)
+      return null
+    } catch (error) {
+      return codeOf(error)
+    }
+  }
 }

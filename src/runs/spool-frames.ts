@@ -7,7 +7,7 @@
  * promised to anybody, and is passed over. Only a file whose very first frame is whole and opens with no key is told apart:
  * its secret is missing, or it is damaged, and somebody may still want it.
  */
-import { SALT_BYTES, type FrameCipher, type Sealer } from './sealer.ts'
+import { SALT_BYTES, type Content, type FrameCipher, type Sealer } from './sealer.ts'
 
 const MAGIC = Buffer.from('theloop1')
 const HEAD_BYTES = MAGIC.length + SALT_BYTES
@@ -17,8 +17,8 @@ const LENGTH_BYTES = 4
 export interface FrameMaker {
   /** What stands before the first frame. */
   readonly head: Buffer
-  /** The next frame. */
-  frame(content: Uint8Array): Buffer
+  /** The next frame, in pieces. */
+  frame(content: Content): readonly Buffer[]
 }
 
 /** `name`: the file's name; a file that is renamed cannot be read any more. */
@@ -34,8 +34,8 @@ function maker(cipher: FrameCipher, name: string, written: number): Pick<FrameMa
       const sealed = cipher.seal(content, place(name, number))
       number += 1
       const length = Buffer.allocUnsafe(LENGTH_BYTES)
-      length.writeUInt32BE(sealed.length)
-      return Buffer.concat([length, sealed])
+      length.writeUInt32BE(sealed.reduce((sum, piece) => sum + piece.length, 0))
+      return [length, ...sealed]
     },
   }
 }

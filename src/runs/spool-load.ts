@@ -6,7 +6,7 @@ import { promises as fs } from 'node:fs'
 import { join } from 'node:path'
 import { isRunId, type RunId } from '../contract/ids.ts'
 import type { Sealer } from './sealer.ts'
-import { codeOf } from './spool-file.ts'
+import { codeOf } from './state-disk.ts'
 import { scanFrames, type FrameMaker, type Scan } from './spool-frames.ts'
 import {
   decode,

@@ -89,8 +89,8 @@ export interface Keys {
 
 export type SpoolEntry = Accepted | Progress | Ended | Tried | Stored | Again | Keys
 
-export function encode(entry: SpoolEntry): Buffer {
-  return Buffer.from(JSON.stringify(entry))
+export function encode(entry: SpoolEntry): string {
+  return JSON.stringify(entry)
 }
 
 /** null: not what an engine of this version writes. */
@@ -107,8 +107,8 @@ function hasKind(value: Json): boolean {
 /** A result is kept as the text it has: every delivery carries the same bytes. */
 const RESULT_MARK = 'R'
 
-export function resultFrame(json: string): Buffer {
-  return Buffer.from(`${RESULT_MARK}${json}`)
+export function resultFrame(json: string): string {
+  return `${RESULT_MARK}${json}`
 }
 
 /** null: the frame holds something else. */

@@ -6,11 +6,11 @@
  * Nothing here rejects: a write that failed is the system's code for it. What a fault means for a run, `durable-runs.ts`
  * decides. Reading what was left behind: `spool-load.ts`.
  */
-import { promises as fs } from 'node:fs'
 import { join } from 'node:path'
 import type { RunId } from '../contract/ids.ts'
-import type { Sealer } from './sealer.ts'
-import { codeOf, createTurns, type OnWrite, SpoolFile, type WriteFault } from './spool-file.ts'
+import type { Content, Sealer } from './sealer.ts'
+import { createTurns, type OnWrite, SpoolFile, type WriteFault } from './spool-file.ts'
+import { codeOf, realDisk, type StateDisk } from './state-disk.ts'
 import { newFrames, type FrameMaker } from './spool-frames.ts'
 import { encode, resultFrame, type Accepted, type Ended, type KnownKey, type Progress } from './spool-record.ts'
 import type { Stored, Tried } from './spool-record.ts'
@@ -19,6 +19,8 @@ export interface SpoolOptions {
   /** It must be there. */
   readonly directory: string
   readonly sealer: Sealer
+  /** Default: the real one. */
+  readonly disk?: StateDisk
   /** STATE_MAX_BYTES: beyond it no run is taken; those that were taken go on being written. */
   readonly maxBytes: number
   /** Told of every write. Default: nobody. */
@@ -36,6 +38,9 @@ export const keysName = (ms: number) => `keys-${ms}`
 const KEYS_FILE_MS = 3_600_000
 const KEYS_KEPT_MS = 26 * 3_600_000
 
+/** Handles of ended runs' files that are kept at hand. */
+const MOST_OPEN = 64
+
 interface EndedFile {
   readonly file: SpoolFile
   stored: boolean
@@ -49,7 +54,10 @@ export class Spool {
   /** By file name. */
   readonly #sizes = new Map<string, number>()
   #bytes = 0
-  #directory: fs.FileHandle | null = null
+  readonly #disk: StateDisk
+  #directory: Promise<number> | null = null
+  /** Files of ended runs that hold a handle, the one used longest ago first. */
+  readonly #open = new Set<SpoolFile>()
   #syncing: Promise<WriteFault> | null = null
   #queued: Promise<WriteFault> | null = null
   readonly #inTurn = createTurns()
@@ -57,6 +65,7 @@ export class Spool {
 
   constructor(options: SpoolOptions) {
     this.#options = options
+    this.#disk = options.disk ?? realDisk
   }
 
   /** The run is taken: resolves once that would outlast a loss of power. With a fault nothing of it is left. */
@@ -65,7 +74,7 @@ export class Spool {
     if (this.#bytes + content.length > this.#options.maxBytes) return STATE_FULL
     const file = this.#newFile(liveName(runId))
     this.#live.set(runId, file)
-    const fault = (await file.append([content], true)) ?? (await this.#syncDirectory())
+    const fault = await this.#made(file, [content])
     if (fault === null) return null
     this.#live.delete(runId)
     await file.rest()
@@ -92,13 +101,18 @@ export class Spool {
     return fault === null ? null : this.#writeEnded(runId, contents)
   }
 
-  async #writeEnded(runId: RunId, contents: readonly Buffer[]): Promise<WriteFault> {
+  async #writeEnded(runId: RunId, contents: readonly Content[]): Promise<WriteFault> {
     const name = endedName(runId)
     const file = this.#newFile(name)
-    const fault = (await file.append(contents, true)) ?? (await this.#syncDirectory())
+    const fault = await this.#made(file, contents)
+    if (fault === null) {
+      this.#ended.set(runId, { file, stored: false })
+      // Most are delivered within moments, and that is noted.
+      await this.#used(file)
+      return null
+    }
     await file.rest()
-    if (fault === null) this.#ended.set(runId, { file, stored: false })
-    else await this.#unlink(name)
+    await this.#unlink(name)
     return fault
   }
 
@@ -121,12 +135,13 @@ export class Spool {
     return this.#note(runId, encode({ kind: 'again' }), false)
   }
 
-  async #note(runId: RunId, content: Buffer, synced: boolean): Promise<WriteFault> {
-    const file = this.#ended.get(runId)?.file
-    if (file === undefined) return null
-    const written = file.append([content], synced)
-    await file.rest()
-    return written
+  async #note(runId: RunId, content: Content, synced: boolean): Promise<WriteFault> {
+    const ended = this.#ended.get(runId)
+    if (ended === undefined) return null
+    const fault = await ended.file.append([content], synced)
+    if (ended.stored) await this.#rest(ended.file)
+    else await this.#used(ended.file)
+    return fault
   }
 
   /** These runs are not kept any more; their keys still are. */
@@ -134,8 +149,9 @@ export class Spool {
     const removed = this.#removing.then(async () => {
       const fault = keys.length === 0 ? null : await this.#keepKeys(keys)
       for (const runId of runIds) {
-        await this.#ended.get(runId)?.file.rest()
+        const ended = this.#ended.get(runId)
         this.#ended.delete(runId)
+        if (ended !== undefined) await this.#rest(ended.file)
         await this.#unlink(endedName(runId))
       }
       return fault
@@ -155,7 +171,7 @@ export class Spool {
       this.#keys.push({ name, since: now, file })
       while ((this.#keys[0]?.since ?? now) < now - KEYS_KEPT_MS) await this.#unlink(this.#keys.shift()?.name ?? '')
     }
-    return (await file.append([encode({ kind: 'keys', keys })], true)) ?? (await this.#syncDirectory())
+    return this.#made(file, [encode({ kind: 'keys', keys })])
   }
 
   /** A file of an earlier life: of this size, and good up to `length`. */
@@ -164,6 +180,7 @@ export class Spool {
     const file = new SpoolFile({
       path: join(this.#options.directory, name),
       maker,
+      disk: this.#disk,
       goodBytes: length,
       onGrown: (bytes) => this.#count(name, bytes),
       onWrite: this.#options.onWrite,
@@ -187,7 +204,25 @@ export class Spool {
     for (const file of files) await file.rest()
     const directory = this.#directory
     this.#directory = null
-    await directory?.close().catch(() => {})
+    if (directory !== null) await directory.then((opened) => this.#disk.close(opened)).catch(() => {})
+  }
+
+  /** A file with these frames is there, and would be after a loss of power. */
+  async #made(file: SpoolFile, contents: readonly Content[]): Promise<WriteFault> {
+    return (await file.append(contents, true)) ?? (await this.#syncDirectory())
+  }
+
+  /** Keeps its handle at hand, and gives back the one that was used longest ago where there are too many. */
+  async #used(file: SpoolFile): Promise<void> {
+    this.#open.delete(file)
+    this.#open.add(file)
+    const [oldest] = this.#open
+    if (this.#open.size > MOST_OPEN && oldest !== undefined) await this.#rest(oldest)
+  }
+
+  async #rest(file: SpoolFile): Promise<void> {
+    this.#open.delete(file)
+    await file.rest()
   }
 
   #newFile(name: string): SpoolFile {
@@ -195,6 +230,7 @@ export class Spool {
     return new SpoolFile({
       path: join(directory, name),
       maker: newFrames(sealer, name),
+      disk: this.#disk,
       onGrown: (bytes) => this.#count(name, bytes),
       onWrite: this.#options.onWrite,
       inTurn: this.#inTurn,
@@ -209,7 +245,7 @@ export class Spool {
   async #unlink(name: string): Promise<void> {
     this.#bytes -= this.#sizes.get(name) ?? 0
     this.#sizes.delete(name)
-    await fs.unlink(join(this.#options.directory, name)).catch(() => {})
+    await this.#disk.unlink(join(this.#options.directory, name)).catch(() => {})
   }
 
   /** That a file exists at all is written with its directory. Those that wait while one is under way share the next. */
@@ -226,10 +262,11 @@ export class Spool {
 
   async #syncOnce(): Promise<WriteFault> {
     try {
-      const handle = (this.#directory ??= await fs.open(this.#options.directory, 'r'))
-      await this.#inTurn(() => handle.sync())
+      const directory = await (this.#directory ??= this.#disk.openDirectory(this.#options.directory))
+      await this.#inTurn(() => this.#disk.syncDirectory(directory))
       return null
     } catch (error) {
+      this.#directory = null
       return codeOf(error)
     }
   }

@@ -5,7 +5,7 @@
  */
 import { promises as fs } from 'node:fs'
 import { hostname } from 'node:os'
-import { codeOf } from './spool-file.ts'
+import { codeOf } from './state-disk.ts'
 
 /** The owner touches its lock this often. */
 const TOUCH_MS = 5000

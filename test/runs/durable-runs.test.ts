@@ -55,6 +55,7 @@ async function live(t: TestContext, directory: string, options: Partial<DurableR
     maxBytes: 1e9,
     journal: (entry) => journal.push(entry),
     outbox: { stop: () => {}, again: () => {} },
+    onLeft: () => {},
     ticket: () => 'ticket',
     say,
     ...options,

@@ -21,7 +21,8 @@ type Runs = Pick<DurableRuns, 'store' | 'queue' | 'events'> & { close(): void | 
 async function openDurable(t: TestContext, options: MemoryRunsOptions): Promise<Runs> {
   const directory = mkdtempSync(join(tmpdir(), 'contract-'))
   const sealer = createSealer(['a-secret-of-the-test'])
-  const runs = createDurableRuns({ ...options, directory, sealer, maxBytes: 1e9, ticket: () => 'ticket', say })
+  const parts = { directory, sealer, maxBytes: 1e9, onLeft: () => {}, ticket: () => 'ticket', say }
+  const runs = createDurableRuns({ ...options, ...parts })
   t.after(async () => {
     await runs.close()
     rmSync(directory, { recursive: true, force: true })

@@ -26,7 +26,7 @@ const key = { key: 'k', runId: id, fingerprint: 'f', expiresAt: 1 }
 /** A file of these frames, and where each of them ends. */
 function fileOf(contents: readonly string[], name = 'a.live', by = sealer) {
   const maker = newFrames(by, name)
-  const parts = [maker.head, ...contents.map((content) => maker.frame(Buffer.from(content)))]
+  const parts = [maker.head, ...contents.map((content) => Buffer.concat(maker.frame(content)))]
   let end = 0
   const ends = parts.map((part) => (end += part.length))
   return { bytes: Buffer.concat(parts), ends }
@@ -99,7 +99,7 @@ test('a file that was torn goes on behind its last whole frame', () => {
   const scan = scanFrames(bytes.subarray(0, (ends[2] ?? 0) - 1), 'a.live', sealer)
   assert.ok(scan.kind === 'read')
   assert.equal(scan.length, ends[1])
-  const mended = Buffer.concat([bytes.subarray(0, scan.length), scan.maker.frame(Buffer.from('anew'))])
+  const mended = Buffer.concat([bytes.subarray(0, scan.length), ...scan.maker.frame('anew')])
   assert.deepEqual(textsOf(mended), ['one', 'anew'])
 })
 
@@ -108,7 +108,7 @@ test('digits, keys and broken surrogates of a request outlast the way to the dis
   assert.ok(parsed.ok)
   const request = runRequest({ meta: parsed.value })
   const accepted: Accepted = { kind: 'accepted', at: 1000, key, request, warnings: [] }
-  const read = decode(encode(accepted))
+  const read = decode(Buffer.from(encode(accepted)))
   assert.ok(read?.kind === 'accepted')
   assert.equal(JSON.stringify(read.request), JSON.stringify(request))
 })
@@ -190,7 +190,7 @@ test('a record is the same after it was told in pieces, whenever it was told, an
       const progresses: Progress[] = []
       const commit = () => {
         const progress = progressOf(record, told)
-        if (progress !== null) progresses.push(decode(encode(progress)) as Progress)
+        if (progress !== null) progresses.push(decode(Buffer.from(encode(progress))) as Progress)
       }
       for (const step of steps) {
         moves[step.move]?.(record)

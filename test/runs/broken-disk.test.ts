@@ -1,0 +1,323 @@
+/** A STATE_DIR that is full, broken, damaged, of another version or somebody else's: what is told, what is kept, what goes on. */
+import assert from 'node:assert/strict'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import type { Json } from '../../src/contract/json.ts'
+import type { RunResult } from '../../src/contract/result.ts'
+import type { StreamEvent } from '../../src/contract/stream-event.ts'
+import type { JournalEntry } from '../../src/engine/ports.ts'
+import { createDurableRuns, type DurableRunsOptions } from '../../src/runs/durable-runs.ts'
+import type { Admission, RunLease } from '../../src/runs/ports.ts'
+import { createSealer } from '../../src/runs/sealer.ts'
+import { realDisk, type StateDisk } from '../../src/runs/state-disk.ts'
+import { say } from '../fakes/engine.ts'
+import { runRequest, tool } from '../fakes/run-request.ts'
+
+const limits = {
+  resultTtlMs: 3_600_000,
+  undeliveredTtlMs: 86_400_000,
+  maxResults: 100,
+  maxResultBytes: 1_000_000,
+  maxRuns: 100,
+}
+const callback = { callback: { url: 'https://shop.example/result', headers: { 'X-Key': 'callback-SECRET' } } }
+const done: StreamEvent = {
+  event: 'done',
+  data: { status: 'completed', stop_reason: 'end_turn', limit_reached: null, error: null, pending: 0 },
+}
+
+type Parts = { readonly [key: string]: Json }
+const admission = (parts: Parts): Admission => ({ request: runRequest(parts), warnings: [], fingerprint: 'f' })
+
+function folder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'broken-'))
+  t.after(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+function create(t: TestContext, directory: string, options: Partial<DurableRunsOptions> = {}) {
+  const journal: JournalEntry[] = []
+  const leases = new Map<string, RunLease>()
+  const runs = createDurableRuns({
+    ...limits,
+    directory,
+    sealer: createSealer(['a-secret-of-the-test']),
+    maxBytes: 1e9,
+    journal: (entry) => journal.push(entry),
+    outbox: { stop: () => {}, again: () => {} },
+    onLeft: () => {},
+    ticket: () => 'ticket',
+    say,
+    ...options,
+  })
+  t.after(() => runs.close())
+  runs.queue.start(async (lease) => void leases.set(lease.runId, lease))
+  const begin = async (parts: Parts = {}) => {
+    const outcome = await runs.store.admit(admission({ ...callback, ...parts }))
+    assert.ok(outcome.kind === 'new', outcome.kind)
+    const lease = leases.get(outcome.runId)
+    assert.ok(lease !== undefined)
+    return { runId: outcome.runId, lease, record: await lease.load() }
+  }
+  const lost = () =>
+    journal.filter(({ event }) => event === 'state_lost').map(({ what, code }) => JSON.stringify([what, code]))
+  return { ...runs, journal, leases, begin, lost }
+}
+
+async function live(t: TestContext, directory: string, options: Partial<DurableRunsOptions> = {}) {
+  const runs = create(t, directory, options)
+  const recovery = await runs.recover()
+  assert.ok(recovery.ok)
+  return { ...runs, recovery }
+}
+
+/** What would be there had the process gone now. */
+function snapshot(t: TestContext, directory: string): string {
+  const copy = folder(t)
+  cpSync(directory, copy, { recursive: true })
+  rmSync(join(copy, 'lock'), { force: true })
+  return copy
+}
+
+function faultOf(code: string): Error {
+  return Object.assign(new Error(code), { code })
+}
+
+/** The real disk until it is told to break. */
+function breakable() {
+  const broken = {
+    write: null as string | null,
+    sync: null as string | null,
+    open: null as string | null,
+    /** Writes that break before they work again. */
+    writes: Infinity,
+  }
+  const disk: StateDisk = {
+    ...realDisk,
+    open: async (path, isNew) => {
+      if (broken.open !== null) throw faultOf(broken.open)
+      return realDisk.open(path, isNew)
+    },
+    write(file, bytes) {
+      if (broken.write === null || broken.writes === 0) return realDisk.write(file, bytes)
+      broken.writes -= 1
+      // As a full disk does it: what there was room for is there.
+      realDisk.write(file, bytes.subarray(0, bytes.length >> 1))
+      throw faultOf(broken.write)
+    },
+    writeLarge: async (file, bytes) => disk.write(file, bytes),
+    sync: async (file) => {
+      if (broken.sync !== null) throw faultOf(broken.sync)
+      return realDisk.sync(file)
+    },
+  }
+  return { broken, disk }
+}
+
+for (const [what, code] of [
+  ['write', 'ENOSPC'],
+  ['sync', 'EIO'],
+  ['open', 'EMFILE'],
+] as const) {
+  test(`a run that cannot be taken (${what}: ${code}) leaves nothing behind, and the next one can once there is room`, async (t) => {
+    const directory = folder(t)
+    const { broken, disk } = breakable()
+    const runs = await live(t, directory, { disk })
+    broken[what] = code
+    const body = { ...callback, meta: { session_id: 's' } }
+    assert.deepEqual(await runs.store.admit(admission(body)), { kind: 'not_kept' })
+    assert.deepEqual(runs.lost(), [JSON.stringify(['accepted', code])])
+    assert.deepEqual(readdirSync(directory), ['lock'])
+    broken[what] = null
+    await runs.begin(body)
+  })
+}
+
+test('a run larger than a small write is taken the same way, and refused the same way', async (t) => {
+  const directory = folder(t)
+  const { broken, disk } = breakable()
+  const runs = await live(t, directory, { disk })
+  const system = 'x'.repeat(1_000_000)
+  broken.write = 'ENOSPC'
+  assert.deepEqual(await runs.store.admit(admission({ system })), { kind: 'not_kept' })
+  assert.deepEqual(readdirSync(directory), ['lock'])
+  broken.write = null
+  const { runId } = await runs.begin({ system })
+  const next = await live(t, snapshot(t, directory))
+  assert.equal((await next.store.get(runId))?.status, 'failed')
+})
+
+test('a disk that fills while a run goes on: what was written before stands, the torn rest is passed over', async (t) => {
+  const directory = folder(t)
+  const { broken, disk } = breakable()
+  const runs = await live(t, directory, { disk })
+  const { runId, lease, record } = await runs.begin()
+  record.steps = 1
+  record.attempting = { attempt: 1, target: 0 }
+  await lease.commit(record)
+  broken.write = 'ENOSPC'
+  for (const steps of [2, 3]) {
+    record.steps = steps
+    await lease.commit(record)
+  }
+  // What could be added behind a torn frame could not be read.
+  broken.write = null
+  record.steps = 4
+  await lease.commit(record)
+  assert.deepEqual(runs.lost(), ['["progress","ENOSPC"]'])
+  const next = await live(t, snapshot(t, directory))
+  const result = JSON.parse((await next.store.get(runId))?.result?.json ?? '') as RunResult
+  assert.deepEqual([result.status, result.steps, result.usage.attempts.length], ['failed', 1, 1])
+})
+
+test('a result that finds no room takes that of what led to it; where there is none it lives in memory', async (t) => {
+  const directory = folder(t)
+  const { broken, disk } = breakable()
+  const runs = await live(t, directory, { disk })
+  const first = await runs.begin({ idempotency_key: 'k1' })
+  broken.write = 'ENOSPC'
+  broken.writes = 1
+  await first.lease.finish(first.record, { json: '{"n":1}', status: 'completed' }, done)
+  assert.deepEqual(runs.lost(), [])
+  broken.write = null
+  broken.writes = Infinity
+  assert.deepEqual(readdirSync(directory).toSorted(), ['lock', `${first.runId}.ended`])
+
+  const second = await runs.begin({ idempotency_key: 'k2' })
+  broken.write = 'ENOSPC'
+  await second.lease.finish(second.record, { json: '{"n":2}', status: 'completed' }, done)
+  assert.deepEqual(runs.lost(), ['["result","ENOSPC"]'])
+  assert.equal((await runs.store.get(second.runId))?.result?.json, '{"n":2}')
+  assert.equal(await runs.store.ack(second.runId), 'stored')
+  assert.deepEqual(readdirSync(directory).toSorted(), ['lock', `${first.runId}.ended`])
+})
+
+test('an ack that cannot be written is told, and the session is free all the same', async (t) => {
+  const directory = folder(t)
+  const { broken, disk } = breakable()
+  const runs = await live(t, directory, { disk })
+  const run = await runs.begin({ meta: { session_id: 's' } })
+  await run.lease.finish(run.record, { json: '{}', status: 'completed' }, done)
+  broken.sync = 'EIO'
+  assert.equal(await runs.store.ack(run.runId), 'stored')
+  assert.deepEqual(runs.lost(), ['["stored","EIO"]'])
+  broken.sync = null
+  await runs.begin({ idempotency_key: 'k2', meta: { session_id: 's' } })
+})
+
+test('a run begins at once and is answered once the disk has it', async (t) => {
+  const { disk } = breakable()
+  const syncs: (() => void)[] = []
+  disk.sync = () => new Promise((resolve) => void syncs.push(resolve))
+  const runs = await live(t, folder(t), { disk })
+  const taking = runs.begin()
+  while (syncs.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  const taken = await Promise.race([
+    taking.then(() => true),
+    new Promise((resolve) => setImmediate(() => resolve(false))),
+  ])
+  assert.deepEqual([taken, runs.leases.size], [false, 1])
+  disk.sync = (file) => realDisk.sync(file)
+  for (const resolve of syncs) resolve()
+  await taking
+})
+
+test('a folder that cannot be used is one sentence for the operator: none, a file, a lock that cannot be written', async (t) => {
+  const directory = folder(t)
+  const reasonOf = async (path: string) => {
+    const recovery = await create(t, path).recover()
+    assert.ok(!recovery.ok)
+    return recovery.reason
+  }
+  assert.equal(await reasonOf(join(directory, 'none')), 'its lock cannot be written (ENOENT)')
+  writeFileSync(join(directory, 'file'), '')
+  assert.equal(await reasonOf(join(directory, 'file')), 'its lock cannot be written (ENOTDIR)')
+  mkdirSync(join(directory, 'odd', 'lock'), { recursive: true })
+  assert.match(await reasonOf(join(directory, 'odd')), /^its lock cannot be read \(EISDIR\)$/)
+})
+
+test('a file of another version, and one that is damaged at its beginning, are told and left alone; damage behind it costs what is behind it', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory)
+  const runs = await Promise.all(['k1', 'k2', 'k3'].map((key) => first.begin({ idempotency_key: key })))
+  for (const { lease, record } of runs) {
+    record.steps = 1
+    record.attempting = { attempt: 1, target: 0 }
+    await lease.commit(record)
+  }
+  const copy = snapshot(t, directory)
+  const [old, damaged, behind] = runs.map(({ runId }) => join(copy, `${runId}.live`))
+  const change = (path: string | undefined, at: number) => {
+    assert.ok(path !== undefined)
+    const bytes = readFileSync(path)
+    const index = at < 0 ? bytes.length + at : at
+    bytes.writeUInt8(bytes.readUInt8(index) ^ 1, index)
+    writeFileSync(path, bytes)
+  }
+  change(old, 7)
+  change(damaged, 60)
+  change(behind, -1)
+  const next = await live(t, copy)
+  assert.deepEqual(
+    new Set(next.journal.filter(({ event }) => event === 'state_unreadable').map(({ run_id }) => run_id)),
+    new Set([runs[0]?.runId, runs[1]?.runId]),
+  )
+  const result = JSON.parse((await next.store.get(runs[2]?.runId ?? ''))?.result?.json ?? '') as RunResult
+  assert.deepEqual([result.error?.code, result.usage.attempts.length], ['engine_restarted', 0])
+  assert.deepEqual(
+    [old, damaged].map((path) => readdirSync(copy).includes(path?.split('/').at(-1) ?? '')),
+    [true, true],
+  )
+})
+
+test('whoever keeps secrets out of the journal is told what the runs left behind hold, before anything is journalled of them', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory)
+  const llm = { provider: 'openai-compatible', model: 'm', base_url: 'https://llm.example', api_key: 'key-SECRET' }
+  const cut = await first.begin({ llm, tools: [tool('a', { headers: { Authorization: 'tool-SECRET' } })] })
+  const ended = await first.begin({ idempotency_key: 'k2' })
+  await ended.lease.finish(ended.record, { json: '{}', status: 'completed' }, done)
+  const left = new Map<string, string>()
+  const order: string[] = []
+  await live(t, snapshot(t, directory), {
+    onLeft: (runId, request) => {
+      order.push(`left ${runId}`)
+      left.set(runId, JSON.stringify(request))
+    },
+    journal: ({ event, run_id: runId }) => void order.push(`${event} ${runId}`),
+  })
+  assert.match(left.get(cut.runId) ?? '', /key-SECRET[^]*tool-SECRET[^]*callback-SECRET/)
+  assert.match(left.get(ended.runId) ?? '', /callback-SECRET/)
+  assert.ok(order.indexOf(`left ${cut.runId}`) < order.indexOf(`ended ${cut.runId}`))
+})
+
+test('handles are given back: a thousand results that nobody took hold at most a few files open', async (t) => {
+  let open = 0
+  const disk: StateDisk = {
+    ...realDisk,
+    open: async (path, isNew) => {
+      open += 1
+      return realDisk.open(path, isNew)
+    },
+    sync: async () => {},
+    openDirectory: async (path) => {
+      open += 1
+      return realDisk.openDirectory(path)
+    },
+    syncDirectory: async () => {},
+    close(file) {
+      open -= 1
+      realDisk.close(file)
+    },
+  }
+  const runs = await live(t, folder(t), { disk, maxResults: 10_000 })
+  for (let index = 0; index < 1000; index += 1) {
+    const run = await runs.begin({ idempotency_key: `k${index}` })
+    await run.lease.finish(run.record, { json: '{}', status: 'completed' }, done)
+  }
+  assert.ok(open <= 100, `${open} are open`)
+  await runs.close()
+  assert.equal(open, 0)
+})
