@@ -53,6 +53,8 @@ async function tryToStart(environment: Readonly<Record<string, string>>): Promis
   const child = spawn(process.execPath, [MAIN], {
     env: { ...inherited(), ...settings, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A Ctrl+C in a terminal goes to the whole group: the engine is ended by this process, with care, and not by both.
+    detached: true,
   })
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
