@@ -1,16 +1,26 @@
 /** How each item of a conversation looks. It makes elements from what the server told and starts nothing by itself. */
 import { element, fill } from './element.js'
+import { showMarkdown } from './markdown.js'
+import { money } from './money.js'
+import { runElement } from './run-panel.js'
 
 /** `act` is `{ decide(card, decision), retry() }`. */
 export function itemElement(item, words, locale, act) {
-  if (item.kind === 'card') return cardElement(item.card, words, locale, act)
-  if (item.kind === 'run') return runElement(item.run, words, locale)
-  if (item.kind === 'notice') return noticeElement(item, words, act)
-  return element('div', { class: `bubble ${item.kind}` }, item.text)
-}
-
-function money(amount, currency, locale, options = {}) {
-  return new Intl.NumberFormat(locale, { style: 'currency', currency, ...options }).format(amount)
+  switch (item.kind) {
+    case 'card':
+      return cardElement(item.card, words, locale, act)
+    case 'run':
+      return runElement(item.run, words, locale)
+    case 'notice':
+      return noticeElement(item, words, act)
+    case 'user':
+      return element('div', { class: 'bubble user' }, item.text)
+    default: {
+      const bubble = element('div', { class: 'bubble assistant' })
+      showMarkdown(bubble, item.text)
+      return bubble
+    }
+  }
 }
 
 function cardElement(card, words, locale, act) {
@@ -22,41 +32,48 @@ function cardElement(card, words, locale, act) {
     approved: card.error === null ? words.approved : words.notCarriedOut,
     declined: words.declined,
     superseded: words.superseded,
+    expired: words.expired,
   }
   const id = `card-${card.operation_id}`
+  const version = card.version > 1 ? ` · ${fill(words.version, { n: card.version })}` : ''
   const made = element(
     'section',
     { class: `card ${status}`, 'aria-labelledby': id, tabindex: '-1' },
-    element('h2', { id }, title[status], card.version > 1 ? ` · ${fill(words.version, { n: card.version })}` : ''),
+    element('h2', { id }, title[status], version),
     element('p', { class: 'effect' }, effect),
   )
   if (card.error !== null) made.append(element('p', {}, card.error))
-  if (status !== 'pending') return made
-  const button = (name, text, decision) =>
-    element(
-      'button',
-      {
-        type: 'button',
-        class: name,
-        'aria-label': `${text}: ${effect}`,
-        onclick: () => {
-          for (const each of made.querySelectorAll('button')) each.disabled = true
-          made.focus()
-          act.decide(card, decision)
-        },
-      },
-      text,
-    )
-  made.append(
-    element('small', {}, card.set_aside ? words.setAside : words.pending),
+  if (status === 'expired') made.append(element('small', {}, words.nothingDone))
+  if (status === 'pending') made.append(...choice(card, effect, made, words, locale, act))
+  return made
+}
+
+function choice(card, effect, made, words, locale, act) {
+  const button = (name, label, decision) => {
+    const onclick = () => {
+      for (const each of made.querySelectorAll('button')) each.disabled = true
+      made.focus()
+      act.decide(card, decision)
+    }
+    return element('button', { type: 'button', class: name, 'aria-label': `${label}: ${effect}`, onclick }, label)
+  }
+  const remark = card.set_aside ? words.setAside : words.pending
+  const until = fill(words.decideBy, { time: moment(card.expires_at, locale) })
+  return [
+    element('small', {}, `${remark} ${until}`),
     element(
       'div',
       { class: 'buttons' },
       button('primary', words.approve, 'approve'),
       button('', words.decline, 'decline'),
     ),
-  )
-  return made
+  ]
+}
+
+function moment(iso, locale) {
+  const time = new Date(iso)
+  const day = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'long' }).format(time)
+  return `${day}, ${new Intl.DateTimeFormat(locale, { timeStyle: 'short' }).format(time)}`
 }
 
 function noticeElement({ notice, text, retry }, words, act) {
@@ -65,76 +82,14 @@ function noticeElement({ notice, text, retry }, words, act) {
     refused: () => fill(words.refused, { reason: text }),
     lost: () => text,
     cancelled: () => words.cancelled,
-    limit: () => fill(words.limit, { limit: text }),
+    limit: () => fill(words.limit, { limit: words.limits[text] ?? text }),
   }
-  const made = element('div', { class: 'notice' }, element('span', {}, sentences[notice]()))
-  if (retry) made.append(element('button', { type: 'button', onclick: () => act.retry() }, words.retry))
+  const made = element('div', { class: `notice ${notice}` }, element('span', {}, sentences[notice]()))
+  if (!retry) return made
+  const onclick = (event) => {
+    event.currentTarget.disabled = true
+    act.retry()
+  }
+  made.append(element('button', { type: 'button', onclick }, words.retry))
   return made
-}
-
-function runElement({ steps, usage, tool_calls, status, audit }, words, locale) {
-  const forms = words.steps[new Intl.PluralRules(locale).select(steps)] ?? words.steps.other
-  const cost = (amount) =>
-    amount === null || usage.currency === null
-      ? '–'
-      : money(amount, usage.currency, locale, { minimumFractionDigits: 2, maximumFractionDigits: 6 })
-  const number = (value) => new Intl.NumberFormat(locale).format(value)
-  const summary = fill(words.runDetails, {
-    steps: fill(forms, { n: number(steps) }),
-    tokens: number(usage.total_tokens),
-    cost: cost(usage.cost),
-  })
-  const seconds = (ms) =>
-    new Intl.NumberFormat(locale, { style: 'unit', unit: 'second', maximumFractionDigits: 2 }).format(ms / 1000)
-  const attempts = usage.attempts.map((attempt) => [
-    attempt.step,
-    attempt.attempt,
-    `${attempt.provider} ${attempt.model}`,
-    attempt.error_code === null ? attempt.status : `${attempt.status}: ${attempt.error_code}`,
-    number(attempt.input_tokens),
-    number(attempt.cache_read_tokens),
-    number(attempt.output_tokens) + (attempt.estimated ? ' ≈' : ''),
-    seconds(attempt.duration_ms),
-    cost(attempt.cost),
-  ])
-  const calls = tool_calls.map((call) => [
-    call.step,
-    call.tool,
-    call.status,
-    number(call.attempts),
-    seconds(call.duration_ms),
-  ])
-  const { step, attempt, model, input, cached, output, duration, tool } = words
-  const remarks = [status, usage.complete ? null : words.estimated, audit ? words.audit : null].filter(
-    (remark) => remark !== null,
-  )
-  const tables = element(
-    'div',
-    { class: 'tables', tabindex: '0', role: 'group', 'aria-label': summary },
-    table([step, attempt, model, words.status, input, cached, output, duration, words.cost], attempts, 4),
-    calls.length === 0 ? '' : table([step, tool, words.status, attempt, duration], calls, 3),
-    element('div', {}, remarks.join(' · ')),
-  )
-  return element('details', { class: 'run' }, element('summary', {}, summary), tables)
-}
-
-/** Columns from `numbers` on stand to the right. */
-function table(titles, rows, numbers) {
-  const place = (column) => (column >= numbers ? 'number' : null)
-  return element(
-    'table',
-    {},
-    element(
-      'thead',
-      {},
-      element('tr', {}, ...titles.map((title, column) => element('th', { scope: 'col', class: place(column) }, title))),
-    ),
-    element(
-      'tbody',
-      {},
-      ...rows.map((cells) =>
-        element('tr', {}, ...cells.map((cell, column) => element('td', { class: place(column) }, String(cell)))),
-      ),
-    ),
-  )
 }

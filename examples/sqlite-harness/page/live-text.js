@@ -1,6 +1,6 @@
 /**
  * Follows the stream of one run and keeps what is visible of it (SPEC §9). The stream is a view: what counts is what the
- * server has stored, and the page fetches that when it is there.
+ * server has stored, and the page fetches that when it is there. Obligation A.14: events that are not named here are ignored.
  */
 
 /** The text of one step after an event. Right after a lost connection, a replay and a second attempt of the model too. */
@@ -11,25 +11,25 @@ export function textAfter(text, event, data) {
 }
 
 /**
- * Calls `show({ steps, wait, done })` after each event; `steps` are in order, each `{ text, tools: [{ label, state }] }`.
+ * Calls `show({ steps, wait, done })` after each event; `steps` is a Map by number, in order, of `{ text, tools }`, and `tools` a
+ * Map of `{ label, state }`. Calls `lost()` when the stream is closed for good without a `done`: nobody knows the run any more,
+ * or the address is not good. A lost connection is no such thing: the browser opens it again where it broke off.
+ *
  * Gives the function that ends it.
  */
-export function followStream(url, show) {
+export function followStream(url, show, lost) {
   const source = new EventSource(url)
-  const steps = new Map()
-  const state = { steps: [], wait: null, done: false }
+  const state = { steps: new Map(), wait: null, done: false }
 
   function stepOf(number) {
-    if (!steps.has(number)) steps.set(number, { text: '', tools: new Map() })
-    return steps.get(number)
+    if (!state.steps.has(number)) state.steps.set(number, { text: '', tools: new Map() })
+    return state.steps.get(number)
   }
 
   function on(name, handle) {
     source.addEventListener(name, (message) => {
-      const data = JSON.parse(message.data)
       state.wait = null
-      handle(data)
-      state.steps = [...steps.values()].map(({ text, tools }) => ({ text, tools: [...tools.values()] }))
+      handle(JSON.parse(message.data))
       show(state)
     })
   }
@@ -50,6 +50,9 @@ export function followStream(url, show) {
   on('done', () => {
     state.done = true
     source.close()
+  })
+  source.addEventListener('error', () => {
+    if (source.readyState === EventSource.CLOSED && !state.done) lost()
   })
   return () => source.close()
 }

@@ -5,63 +5,89 @@
 import { element } from './element.js'
 import { itemElement } from './items.js'
 import { followStream } from './live-text.js'
+import { createLiveView } from './live-view.js'
+import { ask, createOutbox } from './server.js'
 
 const byId = (id) => document.getElementById(id)
-const [log, live, scroll, statusLine, text, stopButton, sidebar] = [
-  'log',
-  'live',
-  'scroll',
-  'status',
-  'text',
-  'stop',
-  'sidebar',
-].map(byId)
+const [log, scroll, statusLine, text, stopButton, sidebar] = ['log', 'scroll', 'status', 'text', 'stop', 'sidebar'].map(
+  byId,
+)
 
 const state = {
   words: null,
   locale: 'en',
   sessionId: null,
-  /** Sent, and not yet in the server's view. */
-  sending: [],
+  /** As the server told it last; null: a new conversation. */
+  view: null,
   /** `{ id, end }` of the run whose stream is followed. */
   stream: null,
-  /** Items shown, by id: `{ made, text }`. */
+  /** Elements of the items shown, by id: `{ made, written }`. */
   shown: new Map(),
   fetching: null,
+  expiry: 0,
+}
+const { locale, words, assistants } = await startData()
+Object.assign(state, { locale, words })
+const live = createLiveView(byId('live'), words, keepingEnd)
+const outbox = createOutbox({ sessionFor: newSession, refused: giveBack, offline: sendLater })
+
+/** The server may be there a moment before its engine is. */
+async function startData() {
+  for (;;) {
+    try {
+      return await ask('GET', 'start')
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+    }
+  }
 }
 
-// ---------------------------------------------------------------------------------------------------------- the server
-
-async function ask(method, path, body) {
-  const response = await fetch(`/api/${path}`, {
-    method,
-    ...(method === 'GET' ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body ?? {}) }),
-  })
-  const answer = await response.json()
-  if (!response.ok) throw Object.assign(new Error(answer.error), { status: response.status })
-  return answer
-}
+// ------------------------------------------------------------------------------------------------------------- fetching
 
 /** Fetches the view again; what is asked for meanwhile is one more fetch after it, however often it is asked. */
-async function refresh() {
+async function refresh(session = true) {
   if (state.fetching !== null) {
     state.fetching.again = true
     return
   }
   state.fetching = { again: false }
   try {
-    await Promise.all([showList(), state.sessionId === null ? null : showSession(state.sessionId)])
-    say('')
+    await Promise.all([showList(), session && state.sessionId !== null ? showSession(state.sessionId) : null])
+    // Other remarks stay until the customer does something.
+    if (statusLine.textContent === words.offline) say('')
   } catch (error) {
     if (error.status === 404) choose(null)
-    else say(state.words.offline)
+    else say(words.offline)
   }
   const { again } = state.fetching
   state.fetching = null
   if (again) await refresh()
 }
 
-// ------------------------------------------------------------------------------------------------------------- showing
+async function showSession(id) {
+  const view = await ask('GET', `sessions/${id}`)
+  if (id !== state.sessionId) return
+  const isFirst = state.view === null
+  state.view = view
+  keepingEnd(() => {
+    showItems()
+    follow(view.active)
+  })
+  if (isFirst) toEnd()
+  stopButton.hidden = view.active === null
+  byId('assistant').value = view.assistant_id
+  lookAgainAtExpiry(view)
+}
+
+/** A card whose time is over shows it without being asked. */
+function lookAgainAtExpiry({ items }) {
+  clearTimeout(state.expiry)
+  const times = items.flatMap(({ card }) => (card?.status === 'pending' ? [Date.parse(card.expires_at)] : []))
+  const left = Math.min(...times) - Date.now()
+  if (left < 86_400_000) state.expiry = setTimeout(refresh, Math.max(1000, left + 500))
+}
+
+// -------------------------------------------------------------------------------------------------------------- showing
 
 function say(sentence) {
   if (statusLine.textContent !== sentence) statusLine.textContent = sentence
@@ -70,69 +96,68 @@ function say(sentence) {
 async function showList() {
   const { sessions } = await ask('GET', 'sessions')
   const focused = document.activeElement?.dataset?.session
-  const entries = sessions
-    .filter(({ title }) => title !== '')
-    .map(({ id, title, status }) =>
-      element(
-        'li',
-        {},
-        element(
-          'button',
-          {
-            type: 'button',
-            title,
-            'data-session': id,
-            class: status === 'awaiting_tool' ? 'waits' : null,
-            'aria-current': id === state.sessionId ? 'true' : null,
-            onclick: () => choose(id),
-          },
+  const marks = { awaiting_tool: words.needsDecision, running: words.answering }
+  const entries = sessions.filter(({ title }) => title !== '')
+  byId('sessions').replaceChildren(
+    ...entries.map(({ id, title, status }) => {
+      const mark = marks[status]
+      const button = element(
+        'button',
+        {
+          type: 'button',
           title,
-        ),
-      ),
-    )
-  byId('sessions').replaceChildren(...entries)
+          'data-session': id,
+          'aria-current': id === state.sessionId ? 'true' : null,
+          onclick: () => choose(id),
+        },
+        element('span', { class: 'title' }, title),
+        mark === undefined
+          ? ''
+          : element('span', { class: `mark ${status}`, role: 'img', 'aria-label': mark, title: mark }),
+      )
+      return element('li', {}, button)
+    }),
+  )
   if (focused !== undefined) document.querySelector(`[data-session="${focused}"]`)?.focus()
 }
 
-async function showSession(id) {
-  const view = await ask('GET', `sessions/${id}`)
-  if (id !== state.sessionId) return
-  const atEnd = isAtEnd()
-  byId('assistant').value = view.assistant_id
-  const there = new Set(view.items.map((item) => item.id))
-  state.sending = state.sending.filter((message) => !there.has(message.id))
-  showItems([...view.items, ...state.sending.map((message) => ({ kind: 'user', ...message }))])
-  stopButton.hidden = view.active === null
-  follow(view.active)
-  if (atEnd) toEnd()
-}
-
 /** Only what changed is made anew, so that an open panel stays open and a reader hears each item once. */
-function showItems(items) {
-  const act = { decide, retry }
+function showItems() {
+  const stored = state.view?.items ?? []
+  const waiting = outbox.of(state.sessionId, new Set(stored.map(({ id }) => id)))
+  const items = [
+    ...stored,
+    ...waiting.map(({ id, text: said, sent }) => ({ kind: 'user', id, text: said, unsent: !sent })),
+  ]
   const before = state.shown
   state.shown = new Map()
-  const empty = items.length === 0
   const [focused] = [...before].find(([, { made }]) => made.contains(document.activeElement)) ?? []
-  const elements = items.map((item) => {
-    const written = JSON.stringify(item)
+  for (const item of items) {
+    const { unsent = false, ...content } = item
+    const written = JSON.stringify(content)
     const known = before.get(item.id)
-    const made = known?.written === written ? known.made : itemElement(item, state.words, state.locale, act)
+    const made = known?.written === written ? known.made : itemElement(item, words, state.locale, { decide, retry })
+    made.classList.toggle('unsent', unsent)
     state.shown.set(item.id, { made, written })
-    return made
-  })
-  for (const child of log.querySelectorAll(':scope > *')) if (!elements.includes(child)) child.remove()
-  elements.forEach((made, index) => {
+  }
+  const elements = items.length === 0 ? [welcome()] : [...state.shown.values()].map(({ made }) => made)
+  const wanted = new Set(elements)
+  for (const child of Array.from(log.children)) if (!wanted.has(child)) child.remove()
+  for (const [index, made] of elements.entries()) {
     if (log.children[index] !== made) log.insertBefore(made, log.children[index] ?? null)
-  })
-  if (empty) log.replaceChildren(welcome())
+  }
   // Who pressed a button of a card stands at the card that took its place.
   if (focused !== undefined && document.activeElement === document.body) state.shown.get(focused)?.made.focus()
 }
 
 function welcome() {
-  const hints = state.words.hints.map((hint) => element('button', { type: 'button', onclick: () => send(hint) }, hint))
-  return element('div', {}, element('p', {}, state.words.empty), element('div', { class: 'hints' }, ...hints))
+  const hints = words.hints.map((hint) => element('button', { type: 'button', onclick: () => send(hint) }, hint))
+  return element(
+    'div',
+    { class: 'welcome' },
+    element('p', {}, words.empty),
+    element('div', { class: 'hints' }, ...hints),
+  )
 }
 
 /** Follows the run that is under way, once; what is stored takes its place when the run is over. */
@@ -140,39 +165,38 @@ function follow(active) {
   if (active === null || active.id !== state.stream?.id) {
     state.stream?.end()
     state.stream = null
-    live.replaceChildren()
+    live.clear()
   }
   if (active === null || state.stream !== null) return
   if (active.stream_url === null) {
-    live.replaceChildren(progress(state.words.starting))
+    live.say(words.starting)
     return
   }
-  const end = followStream(active.stream_url, (seen) => {
-    const atEnd = isAtEnd()
-    showLive(seen)
-    if (atEnd) toEnd()
+  live.say(words.thinking)
+  const show = (seen) => {
+    live.show(seen)
     // Should the server's word of it get lost: ask.
     if (seen.done) setTimeout(refresh, 1500)
-  })
-  state.stream = { id: active.id, end }
-  live.replaceChildren(progress(state.words.thinking))
+  }
+  state.stream = { id: active.id, end: followStream(active.stream_url, show, lost) }
 }
 
-function showLive({ steps, wait, done }) {
-  const { words } = state
-  const parts = steps.flatMap(({ text: said, tools }) => [
-    ...(said.trim() === '' ? [] : [element('div', { class: 'bubble assistant' }, said)]),
-    ...tools.map((tool) => progress(tool.label ?? words.thinking, tool.state)),
-  ])
-  const last = steps.at(-1)
-  const quiet = last === undefined || (last.text === '' && last.tools.length === 0)
-  if (wait !== null) parts.push(progress(wait === 'retry' ? words.waitRetry : words.waitQueue))
-  else if (quiet && !done) parts.push(progress(words.thinking))
-  live.replaceChildren(...parts)
+/** The engine does not know the run any more: the harness looks at once, and the page again after it. */
+async function lost() {
+  const { sessionId } = state
+  state.stream = null
+  await ask('POST', `sessions/${sessionId}/look`).catch(() => undefined)
+  setTimeout(refresh, 1000)
 }
 
-function progress(label, kind = 'running') {
-  return element('div', { class: `progress ${kind}` }, label)
+// ------------------------------------------------------------------------------------------------------------ scrolling
+
+/** Draws, and stays at the end if the reader is there. Who reads further up is left in peace. */
+function keepingEnd(draw) {
+  const atEnd = isAtEnd()
+  draw()
+  if (atEnd) toEnd()
+  markEnd()
 }
 
 function isAtEnd() {
@@ -181,91 +205,114 @@ function isAtEnd() {
 
 function toEnd() {
   scroll.scrollTop = scroll.scrollHeight
+  markEnd()
+}
+
+function markEnd() {
+  byId('to-end').hidden = isAtEnd()
 }
 
 // ------------------------------------------------------------------------------------------------------------ the deeds
 
 function choose(id) {
+  say('')
   state.sessionId = id
-  state.sending = []
+  state.view = null
   state.shown = new Map()
-  history.replaceState(null, '', id === null ? '#' : `#${id}`)
+  history.replaceState(null, '', id === null ? location.pathname : `#${id}`)
   openList(false)
-  if (id === null) {
-    follow(null)
-    showItems([])
-    stopButton.hidden = true
-    text.focus()
-  }
-  void refresh().then(toEnd)
+  follow(null)
+  stopButton.hidden = true
+  // What stood in a conversation before is not news: it is not read out.
+  log.setAttribute('aria-live', 'off')
+  if (id === null) showItems()
+  if (id === null) text.focus()
+  void refresh().then(() => requestAnimationFrame(() => log.setAttribute('aria-live', 'polite')))
 }
 
-async function send(words) {
-  const message = { id: `msg_${crypto.randomUUID()}`, text: words }
-  state.sending.push(message)
+async function send(said) {
+  say('')
+  outbox.add(said, state.sessionId)
   text.value = ''
-  if (state.sessionId === null) {
-    try {
-      const { id } = await ask('POST', 'sessions', { assistant_id: byId('assistant').value })
-      state.sessionId = id
-      history.replaceState(null, '', `#${id}`)
-    } catch {
-      await unsent(message)
-      return
-    }
-  }
-  log.append(element('div', { class: 'bubble user unsent' }, words))
+  showItems()
   toEnd()
-  try {
-    await ask('POST', `sessions/${state.sessionId}/messages`, message)
-  } catch {
-    await unsent(message)
-  }
+  await outbox.send()
+  showItems()
 }
 
-/** What was written goes back to where it was written, unless it had arrived and only the answer was lost. */
-async function unsent(message) {
+const SEND_AGAIN_AFTER_MS = 2000
+
+function sendLater() {
+  say(words.offline)
+  setTimeout(backAgain, SEND_AGAIN_AFTER_MS)
+}
+
+/** The server may be there again: what waits is sent, then what it has is shown. */
+async function backAgain() {
+  await outbox.send()
   await refresh()
-  if (!state.sending.includes(message)) return
-  state.sending = state.sending.filter((each) => each !== message)
+}
+
+async function newSession() {
+  const { id } = await ask('POST', 'sessions', { assistant_id: byId('assistant').value })
+  // Meanwhile another conversation may have been chosen.
+  if (state.sessionId === null) {
+    state.sessionId = id
+    history.replaceState(null, '', `#${id}`)
+  }
+  return id
+}
+
+/** What cannot be sent goes back to where it was written. */
+function giveBack(message) {
   if (text.value === '') text.value = message.text
-  await refresh()
-  say(state.words.notSent)
+  showItems()
+  say(words.notSent)
 }
 
 async function decide(card, decision) {
+  say('')
   try {
     await ask('POST', `operations/${card.operation_id}`, { version: card.version, decision })
     await refresh()
   } catch (error) {
-    state.shown.delete(card.operation_id)
+    makeAnew(card.operation_id)
     await refresh()
-    say(error.status === 409 ? state.words.outdated : state.words.offline)
+    const sentences = { outdated: words.outdated, expired: words.tooLate }
+    say(sentences[error.message] ?? words.offline)
   }
 }
 
+/** Its buttons are of use again, or it looks different now. */
+function makeAnew(id) {
+  const known = state.shown.get(id)
+  if (known !== undefined) known.written = ''
+}
+
 async function retry() {
-  await ask('POST', `sessions/${state.sessionId}/retry`).catch(() => undefined)
+  await ask('POST', `sessions/${state.sessionId}/retry`).catch(() => state.shown.forEach((_, id) => makeAnew(id)))
   await refresh()
+  text.focus()
 }
 
 async function stop() {
   stopButton.disabled = true
-  await ask('POST', `sessions/${state.sessionId}/stop`).catch(() => say(state.words.offline))
+  const answer = await ask('POST', `sessions/${state.sessionId}/stop`).catch(() => null)
   stopButton.disabled = false
   text.focus()
   await refresh()
+  if (answer === null) say(words.offline)
 }
 
 function openList(open) {
   sidebar.classList.toggle('open', open)
   byId('open-list').setAttribute('aria-expanded', String(open))
-  byId('open-list').setAttribute('aria-label', open ? state.words.close : state.words.openList)
+  byId('open-list').setAttribute('aria-label', open ? words.close : words.openList)
 }
 
 // ------------------------------------------------------------------------------------------------------------ the start
 
-function connect() {
+function listen() {
   byId('composer').addEventListener('submit', (event) => {
     event.preventDefault()
     if (text.value.trim() !== '') void send(text.value)
@@ -277,6 +324,8 @@ function connect() {
     byId('composer').requestSubmit()
   })
   stopButton.addEventListener('click', stop)
+  scroll.addEventListener('scroll', markEnd, { passive: true })
+  byId('to-end').addEventListener('click', toEnd)
   byId('new').addEventListener('click', () => choose(null))
   byId('open-list').addEventListener('click', () => openList(!sidebar.classList.contains('open')))
   byId('assistant').addEventListener('change', () => {
@@ -284,29 +333,35 @@ function connect() {
     if (state.sessionId !== null) choose(null)
   })
   document.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape') openList(false)
+    if (event.key !== 'Escape' || !sidebar.classList.contains('open')) return
+    openList(false)
+    byId('open-list').focus()
   })
   const events = new EventSource('/api/events')
-  events.addEventListener('open', () => void refresh())
-  events.addEventListener('error', () => say(state.words.offline))
-  events.addEventListener('changed', () => void refresh())
+  events.addEventListener('open', backAgain)
+  window.addEventListener('online', backAgain)
+  events.addEventListener('error', () => say(words.offline))
+  // Of another conversation only the list tells.
+  events.addEventListener('changed', ({ data }) => void refresh(JSON.parse(data).session_id === state.sessionId))
 }
 
-function label({ locale, words, assistants }) {
-  state.words = words
-  state.locale = locale
+function label() {
   byId('assistant-label').firstElementChild.textContent = words.assistant
-  byId('assistant').append(...assistants.map(({ id, name }) => element('option', { value: id }, name)))
+  for (const { id, name, offered } of assistants) {
+    byId('assistant').append(element('option', { value: id, hidden: offered === 0, disabled: offered === 0 }, name))
+  }
+  byId('assistant').value = assistants.find(({ offered }) => offered === 1)?.id
   byId('new').textContent = words.newConversation
   sidebar.setAttribute('aria-label', words.conversations)
   log.setAttribute('aria-label', words.title)
   text.setAttribute('aria-label', words.message)
   text.placeholder = words.placeholder
   byId('send').textContent = words.send
+  byId('to-end').setAttribute('aria-label', words.toEnd)
+  byId('to-end').title = words.toEnd
   stopButton.textContent = words.stop
-  openList(false)
 }
 
-label(await ask('GET', 'start'))
-connect()
+label()
+listen()
 choose(location.hash.length > 1 ? location.hash.slice(1) : null)
