@@ -3,21 +3,23 @@
  * The address is open before the engine is, because the engine must be told whose pages may read its streams.
  */
 import { randomBytes } from 'node:crypto'
-import { fillWithDemoData, CUSTOMER } from './demo-data.ts'
-import { createChanges } from './changes.ts'
-import type { Database } from './database.ts'
+import timers from 'node:timers/promises'
+import { createChanges } from './plumbing/changes.ts'
+import { writeAssistants } from './data/assistants.ts'
+import { fillWithDemoData } from './data/demo-data.ts'
+import type { Words } from './data/words.ts'
+import type { Database } from './plumbing/database.ts'
 import type { EngineAddress } from './engine-client.ts'
 import { createHarness, type Harness } from './harness.ts'
-import { type Answer, type Incoming, listen, type LocalServer } from './http-server.ts'
-import { readPage } from './page-files.ts'
+import { type Answer, type Incoming, listen } from './plumbing/http-server.ts'
+import { readPage } from './plumbing/page-files.ts'
 import { createRoutes } from './routes.ts'
-import type { Words } from './words.ts'
-import { writeAssistants } from './assistants.ts'
+import { createSignIn } from './sign-in.ts'
 
 export interface ChatServer {
   readonly url: string
   /** From here on it answers; before, everything is 503. Looks after the runs of an earlier process at once. */
-  connect(engine: EngineAddress & { readonly callbackSecret: string }): Harness
+  connect(engine: EngineAddress & { readonly callbackSecrets: readonly string[] }): Harness
   close(): Promise<void>
 }
 
@@ -27,60 +29,43 @@ export interface ChatParts {
   readonly words: Words
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly now: () => Date
+  /** Told of a defect: the work is left, and the safety net finds what it left. */
+  readonly report: (error: unknown) => void
 }
 
 const SWEEP_EVERY_MS = 60_000
 
 /** Rejects where the port is taken. */
 export async function openChatServer(parts: ChatParts): Promise<ChatServer> {
-  const { database, words, now } = parts
+  const { database, words, environment, report } = parts
   const changes = createChanges()
-  const toolSecret = keptSecret(database)
-  let routes: ((incoming: Incoming) => Promise<Answer>) | null = null
-  let harness: Harness | null = null
-  let timer: NodeJS.Timeout | null = null
+  const toolSecret = keptSecret(database, 'tool_secret')
+  const signIn = createSignIn(keptSecret(database, 'cookie_secret'))
+  const behind = (work: Promise<unknown>) => void work.catch(report)
   const notYet: Answer = { status: 503, json: { error: 'not connected yet' } }
-  const server: LocalServer = await listen(parts.port, async (incoming) =>
-    routes === null ? notYet : routes(incoming),
-  )
-  fillWithDemoData(database, words.locale)
-  writeAssistants(database, parts.environment, words.locale)
+  let answer = async (_incoming: Incoming): Promise<Answer> => notYet
+  let harness: Harness | null = null
+  let timer: NodeJS.Timeout | undefined
+  const server = await listen(parts.port, (incoming) => answer(incoming))
+  fillWithDemoData(database, words)
+  writeAssistants(database, environment, words.locale)
 
   return {
     url: server.url,
-    connect({ callbackSecret, ...engine }) {
-      const changed = (sessionId: string) => changes.tell(sessionId)
+    connect({ callbackSecrets, ...engine }) {
       const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone
-      const made = createHarness({
-        database,
-        engine,
-        harnessUrl: server.url,
-        toolSecret,
-        words,
-        timezone,
-        now,
-        changed,
-      })
-      const page = readPage(words)
-      const customerId = CUSTOMER
-      routes = createRoutes({
-        harness: made,
-        database,
-        changes,
-        page,
-        words,
-        customerId,
-        callbackSecret,
-        toolSecret,
-        now,
-      })
-      void made.sweep(true)
-      timer = setInterval(() => void made.sweep(), SWEEP_EVERY_MS)
+      const pause = (ms: number, signal: AbortSignal) => timers.setTimeout(ms, undefined, { signal })
+      const address = { harnessUrl: server.url, toolSecret, timezone }
+      const made = createHarness({ ...parts, ...address, engine, pause, changed: (id) => changes.tell(id) })
+      const page = readPage(words, engine.url)
+      answer = createRoutes({ ...parts, harness: made, changes, page, signIn, behind, callbackSecrets, toolSecret })
+      behind(made.sweep(true))
+      timer = setInterval(() => behind(made.sweep()), SWEEP_EVERY_MS)
       harness = made
       return made
     },
     async close() {
-      if (timer !== null) clearInterval(timer)
+      clearInterval(timer)
       changes.close()
       await server.close()
       await harness?.close()
@@ -88,10 +73,9 @@ export async function openChatServer(parts: ChatParts): Promise<ChatServer> {
   }
 }
 
-/** What the engine shows to the tools. It stands in bodies that may be posted again after a restart, so it is kept. */
-function keptSecret(database: Database): string {
+/** A secret of this harness, made once. It stands in bodies that may be posted again after a restart, so it is kept. */
+function keptSecret({ run, one }: Database, name: string): string {
   const made = randomBytes(24).toString('base64url')
-  database.run(`INSERT INTO setting (name, value) VALUES ('tool_secret', ?) ON CONFLICT (name) DO NOTHING`, made)
-  const kept = database.one<{ value: string }>(`SELECT value FROM setting WHERE name = 'tool_secret'`)
-  return kept?.value ?? made
+  run`INSERT INTO setting (name, value) VALUES (${name}, ${made}) ON CONFLICT (name) DO NOTHING`
+  return one<{ value: string }>`SELECT value FROM setting WHERE name = ${name}`?.value ?? made
 }

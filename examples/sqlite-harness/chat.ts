@@ -8,10 +8,10 @@
  */
 import { fileURLToPath } from 'node:url'
 import { type EngineProcess, startEngine } from '../demo/engine-process.ts'
-import { providerSettings, providersIn } from './assistants.ts'
 import { type ChatServer, openChatServer } from './chat-server.ts'
-import { openDatabase } from './database.ts'
-import { wordsOf } from './words.ts'
+import { providerSettings, providersIn } from './data/assistants.ts'
+import { wordsOf } from './data/words.ts'
+import { openDatabase } from './plumbing/database.ts'
 
 const DEFAULT_PORT = 3210
 const environment = process.env
@@ -20,34 +20,41 @@ const locale = environment['ENGINE_LOCALE'] === 'ru' ? 'ru' : 'en'
 const DEFAULT_DATABASE = fileURLToPath(
   new URL(`../../node_modules/.cache/theloop/chat-${locale}.sqlite`, import.meta.url),
 )
+let engine: EngineProcess | null = null
+let server: ChatServer | null = null
 
-const database = openDatabase(environment['CHAT_DB'] ?? DEFAULT_DATABASE)
-const server = await open(Number(environment['CHAT_PORT'] ?? DEFAULT_PORT))
-const engine: EngineProcess = await startEngine({
-  ...providerSettings(environment),
-  ALLOWED_ORIGINS: `${server.url},${server.url.replace('127.0.0.1', 'localhost')}`,
-  ENGINE_LOCALE: locale,
-})
-server.connect({ url: engine.url, token: engine.engineToken, callbackSecret: engine.callbackSecret })
-
-const providers = providersIn(environment).map(({ provider }) => provider)
-process.stdout.write(
-  `chat    ${server.url}\nengine  ${engine.url}\nmodels  ${[...providers, 'scripted'].join(', ')}\nCtrl+C ends it; the conversations stay.\n`,
-)
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop())
-
-async function open(port: number): Promise<ChatServer> {
-  const parts = { database, words: wordsOf(locale), environment, now: () => new Date() }
-  try {
-    return await openChatServer({ ...parts, port })
-  } catch {
-    return openChatServer({ ...parts, port: 0 })
-  }
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  // Before the engine is there, there is nothing to end with care.
+  process.once(signal, () => (engine === null ? process.exit(130) : void stop(engine)))
 }
 
-async function stop(): Promise<void> {
+try {
+  const database = openDatabase(environment['CHAT_DB'] ?? DEFAULT_DATABASE)
+  process.once('exit', () => database.close())
+  const now = () => new Date()
+  const parts = { database, words: wordsOf(locale), environment, now, report }
+  const wanted = Number(environment['CHAT_PORT'] ?? DEFAULT_PORT)
+  server = await openChatServer({ ...parts, port: wanted }).catch(() => openChatServer({ ...parts, port: 0 }))
+  engine = await startEngine({
+    ...providerSettings(environment),
+    ALLOWED_ORIGINS: `${server.url},${server.url.replace('127.0.0.1', 'localhost')}`,
+    ENGINE_LOCALE: locale,
+  })
+  server.connect({ url: engine.url, token: engine.engineToken, callbackSecrets: [engine.callbackSecret] })
+  const models = [...providersIn(environment).map(({ provider }) => provider), 'scripted'].join(', ')
+  process.stdout.write(`chat    ${server.url}\nengine  ${engine.url}\nmodels  ${models}\n`)
+  process.stdout.write('Ctrl+C ends it; the conversations stay.\n')
+} catch (error) {
+  report(error)
+  process.exit(1)
+}
+
+function report(error: unknown): void {
+  process.stderr.write(`chat: ${error instanceof Error ? error.message : String(error)}\n`)
+}
+
+async function stop(running: EngineProcess): Promise<void> {
   // The engine first: what it still has to deliver finds this server open.
-  await engine.stop().catch((error: unknown) => process.stderr.write(`chat: ${String(error)}\n`))
-  await server.close()
-  database.close()
+  await running.stop().catch(report)
+  await server?.close()
 }

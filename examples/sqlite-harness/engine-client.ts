@@ -1,9 +1,12 @@
 /**
  * The engine's HTTP interface as this harness uses it (SPEC §2, §3). It sends and reads, and every answer is a value; what
- * follows from one is decided by those who ask. The engine token stays in here: a browser never sees it.
+ * follows from one is decided by those who ask.
+ *
+ * Obligation A.10: the engine token stays in here, and a browser never
+ * sees it. Obligation A.14: what an answer holds beside the fields that are read is left alone.
  */
 import type { RunResult } from '../../src/contract/result.ts'
-import { parseOrNull } from './lossless-json.ts'
+import { parseOrNull } from './plumbing/lossless-json.ts'
 import type { Taken } from './run-log.ts'
 
 export interface EngineAddress {

@@ -76,7 +76,7 @@ export interface OperationRow {
   readonly args: string
   readonly args_hash: string
   readonly version: number
-  readonly status: 'pending' | 'approved' | 'declined' | 'superseded'
+  readonly status: 'pending' | 'approved' | 'declined' | 'superseded' | 'expired'
   readonly outcome: string | null
   readonly told: number
 }
@@ -87,4 +87,5 @@ export interface CallRow {
   readonly version: number
   readonly run_id: string
   readonly state: 'registered' | 'open' | 'closed'
+  readonly expires_at: string | null
 }

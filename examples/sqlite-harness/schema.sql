@@ -1,4 +1,5 @@
--- Everything the harness keeps. The engine keeps nothing, so what is not here is gone (SPEC, Appendix A).
+-- Everything the harness keeps. The engine keeps nothing, so what is not here is gone. Obligations ("A.1" and so on) are
+-- those of SPEC.md, Appendix A.
 
 -- Reference data: which model answers, with which words and which tools, is a row and not code.
 CREATE TABLE IF NOT EXISTS assistant (
@@ -9,7 +10,8 @@ CREATE TABLE IF NOT EXISTS assistant (
   params   TEXT NOT NULL DEFAULT '{}',  -- llm.params, as JSON
   pricing  TEXT,                        -- llm.pricing, as JSON; null: no cost is reckoned
   prompt   TEXT NOT NULL,
-  tools    TEXT NOT NULL                -- names of rows in tool, as a JSON array; their order is the order the model sees
+  tools    TEXT NOT NULL,               -- names of rows in tool, as a JSON array; their order is the order the model sees
+  offered  INTEGER NOT NULL DEFAULT 1   -- 0: only older conversations have it, as after its key went from the environment
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS tool (
@@ -23,11 +25,11 @@ CREATE TABLE IF NOT EXISTS tool (
 -- What must be the same after a restart.
 CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 
--- What came from outside, before anything was made of it.
+-- The customer's intent, kept before anything is made of it. One that is no chat_message yet is taken up by the safety net.
 CREATE TABLE IF NOT EXISTS raw_chat_message (
   id          TEXT PRIMARY KEY,
   session_id  TEXT NOT NULL,
-  body        TEXT NOT NULL,
+  text        TEXT NOT NULL,
   received_at TEXT NOT NULL
 ) STRICT;
 
@@ -49,7 +51,7 @@ CREATE TABLE IF NOT EXISTS chat_message (
   session_id TEXT NOT NULL REFERENCES chat_session (id),
   position   INTEGER NOT NULL,
   author     TEXT NOT NULL CHECK (author IN ('customer', 'engine', 'harness')),
-  payload    TEXT NOT NULL,
+  payload    TEXT NOT NULL,             -- Obligation A.12: never updated, created_at least of all
   UNIQUE (session_id, position)
 ) STRICT;
 
@@ -86,7 +88,7 @@ CREATE TABLE IF NOT EXISTS operation (
   args       TEXT NOT NULL,
   args_hash  TEXT NOT NULL,
   version    INTEGER NOT NULL DEFAULT 1, -- raised when the same operation is asked for with other arguments
-  status     TEXT NOT NULL CHECK (status IN ('pending', 'approved', 'declined', 'superseded')),
+  status     TEXT NOT NULL CHECK (status IN ('pending', 'approved', 'declined', 'superseded', 'expired')),
   outcome    TEXT,                      -- what came of it, as JSON
   told       INTEGER NOT NULL DEFAULT 1, -- 0: decided after its call was closed; the model has yet to hear of it
   changed_at TEXT NOT NULL
@@ -99,7 +101,8 @@ CREATE TABLE IF NOT EXISTS operation_call (
   operation_id TEXT NOT NULL REFERENCES operation (id),
   version      INTEGER NOT NULL,
   run_id       TEXT NOT NULL,
-  state        TEXT NOT NULL CHECK (state IN ('registered', 'open', 'closed'))
+  state        TEXT NOT NULL CHECK (state IN ('registered', 'open', 'closed')),
+  expires_at   TEXT                     -- of its ticket: no decision counts after that; null: its run has not ended yet
 ) STRICT;
 CREATE INDEX IF NOT EXISTS call_operation ON operation_call (operation_id);
 
@@ -112,7 +115,8 @@ CREATE TABLE IF NOT EXISTS "order" (
   total_cents INTEGER NOT NULL,
   currency    TEXT NOT NULL,
   status      TEXT NOT NULL,
-  ordered_on  TEXT NOT NULL
+  ordered_on  TEXT NOT NULL,
+  note        TEXT NOT NULL DEFAULT ''  -- written by anybody: a model must not do what it says, and here could not
 ) STRICT;
 CREATE TABLE IF NOT EXISTS refund (
   id           TEXT PRIMARY KEY,

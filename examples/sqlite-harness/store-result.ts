@@ -1,13 +1,13 @@
 /**
- * Takes a result into the database, whichever way it came: callback, poll or cancel. One transaction, and a result that comes
- * twice changes nothing (SPEC, Appendix A, 1).
+ * Takes a result into the database, whichever way it came: callback, poll or cancel (Obligation A.1). One transaction, and a
+ * result that comes twice changes nothing. Fields that nobody here knows are kept with the rest (Obligation A.14).
  *
  * A result belongs to the history only while the history is the one it was made for. One that comes too late, after the
  * conversation went on without it, is kept in its run for audit and nowhere else.
  */
 import type { RunResult } from '../../src/contract/result.ts'
 import type { Conversation } from './conversation.ts'
-import type { Database } from './database.ts'
+import type { Database } from './plumbing/database.ts'
 import type { Operations } from './operations.ts'
 import type { RunRow, SessionRow } from './rows.ts'
 import type { RunLog } from './run-log.ts'
@@ -31,7 +31,7 @@ export function storeResult(result: RunResult, parts: StoreParts): Storing {
   if (run.result !== null) return 'repeated'
   const accepted = fits(run, session)
   database.transaction(() => {
-    runs.storeResult(run.id, result, accepted)
+    runs.storeResult(run, result, accepted)
     if (accepted) take(result, session, parts)
     else {
       parts.operations.supersedeOfRun(result.run_id)
@@ -55,7 +55,7 @@ function adopt(result: RunResult, { conversation, runs }: StoreParts): RunRow | 
     origin_request_id: result.origin_request_id,
     // A revision that no history has.
     history_revision: -1,
-    after_position: conversation.newestPosition(sessionId),
+    after_position: conversation.newest(sessionId)?.position ?? 0,
   })
   return runs.find(result.idempotency_key)
 }
@@ -72,22 +72,18 @@ function take(result: RunResult, session: SessionRow, { conversation, operations
     const operation = call.operation_id === null ? null : operations.find(call.operation_id)
     const registered = operations.open(call)
     if (registered && operation?.args_hash === call.args_hash && operation.status === 'pending') continue
-    // Nothing waits for a decision here: the operation was asked for again with other arguments, or never registered.
-    conversation.answerCall(session.id, closing(call.call_id, call.tool, call.operation_id, ASK_AGAIN))
+    // Nothing waits for a decision here: it was decided, asked for again with other arguments, or never registered.
+    const decided = operation?.status === 'approved' || operation?.status === 'declined'
+    const why = decided ? `${operation.status} meanwhile: ${operation.outcome ?? ''}` : ASK_AGAIN
+    conversation.answerCall(session.id, closing(call.call_id, call.tool, call.operation_id, why))
     operations.close(call.call_id)
   }
   const waits = operations.openCalls(session.id).length > 0
   conversation.setStatus(session.id, waits ? 'awaiting_tool' : 'idle', null)
 }
 
-/** The tool message that closes a call which nobody will decide any more. */
+/** Obligation A.8: the tool message that closes a call which nobody will decide any more. */
 export function closing(callId: string, tool: string, operationId: string | null, error = 'superseded') {
-  return {
-    role: 'tool' as const,
-    call_id: callId,
-    tool,
-    ...(operationId === null ? {} : { operation_id: operationId }),
-    is_error: true,
-    error,
-  }
+  const operation = operationId === null ? {} : { operation_id: operationId }
+  return { role: 'tool' as const, call_id: callId, tool, ...operation, is_error: true, error }
 }

@@ -1,36 +1,40 @@
 /**
  * The endpoints that the engine calls (SPEC §5). Reads answer at once; writes check, register an operation and answer
- * `deferred`. Nothing is changed in the shop from here.
+ * `deferred` (Obligation A.5). Nothing is changed in the shop from here.
  *
- * Whose data it is about comes from `meta`, which this harness wrote; arguments are a model's words and decide nothing of
- * the kind. Every answer is the same for the same call, so a repeated request needs no memory of its own.
+ * Obligation A.7: whose data it is about comes from `meta`, which this harness wrote; arguments are a model's words, perhaps
+ * repeated from an order's note, and decide nothing of the kind. Obligation A.6: a repeated call is answered the same: reads
+ * have no effect, and writes are known by their call and their `operation_key`.
  */
 import type { Json } from '../../src/contract/json.ts'
 import type { ToolAnswer, ToolCallBody } from '../../src/contract/tool-exchange.ts'
+import type { Words } from './data/words.ts'
 import type { Operations } from './operations.ts'
 import type { OperationRow } from './rows.ts'
-import { decimal, type Order, type Shop } from './shop.ts'
+import { decimal, type Order, type Shop } from './data/shop.ts'
 
 export interface ToolParts {
   readonly shop: Shop
   readonly operations: Operations
+  readonly words: Words
 }
 
 /** The answer of a tool; null: no tool has this name. The engine has checked the arguments against the tool's schema. */
 export function answerTool(call: ToolCallBody, parts: ToolParts): ToolAnswer | null {
-  const tool = tools[call.tool]
-  return tool === undefined ? null : tool(call, parts)
+  return Object.hasOwn(tools, call.tool) ? (tools[call.tool]?.(call, parts) ?? null) : null
 }
 
 type Tool = (call: ToolCallBody, parts: ToolParts) => ToolAnswer
 
 const tools: Readonly<Record<string, Tool>> = {
-  getOrders: ({ meta }, { shop }) => ok({ orders: shop.orders(textIn(meta['user_id'])).map(shown) }),
+  getOrders: ({ meta }, { shop, words }) =>
+    ok({ orders: shop.orders(textIn(meta['user_id'])).map((order) => shown(order, words)) }),
   getOrder: (call, parts) => {
     const order = orderOf(call, parts)
-    return order === null ? NO_ORDER : ok(shown(order))
+    return order === null ? NO_ORDER : ok(shown(order, parts.words))
   },
-  searchHelp: ({ args }, { shop }) => ok({ articles: shop.searchHelp(textIn(args['query'])) }),
+  searchHelp: ({ args }, { shop }) =>
+    ok({ articles: shop.searchHelp(textIn(args['query'])).map(({ title, text }) => ({ title, text })) }),
   createReturn: (call, parts) => {
     const order = orderOf(call, parts)
     if (order === null) return NO_ORDER
@@ -44,9 +48,8 @@ const tools: Readonly<Record<string, Tool>> = {
   cancelOrder: (call, parts) => {
     const order = orderOf(call, parts)
     if (order === null) return NO_ORDER
-    if (order.status !== 'processing')
-      return refused(`the order is ${order.status}; only one in processing can be cancelled`)
-    return registered(call, order, parts)
+    if (order.status === 'processing') return registered(call, order, parts)
+    return refused(`the order is ${order.status}; only one in processing can be cancelled`)
   },
 }
 
@@ -60,6 +63,7 @@ export function centsIn(amount: Json | undefined): number | null {
 function registered(call: ToolCallBody, order: Order, { operations }: ToolParts): ToolAnswer {
   const session = textIn(call.meta['session_id'])
   const { kind, operation } = operations.register(call, session, order.customer_id, order.id)
+  // Deferred once more, a model that insists would be asked and answered for ever: inside its run this is bounded.
   if (kind === 'decided') return refused(saidBefore(operation))
   return { status: 'deferred', operation_id: operation.id }
 }
@@ -74,8 +78,21 @@ function orderOf({ args, meta }: ToolCallBody, { shop }: ToolParts): Order | nul
   return shop.order(textIn(meta['user_id']), textIn(args['orderId']))
 }
 
-function shown({ id, item, total_cents, refunded_cents, currency, status, ordered_on }: Order) {
-  return { id, item, total: decimal(total_cents), refunded: decimal(refunded_cents), currency, status, ordered_on }
+/** Figures for reckoning, and texts in the shop's language for speaking. */
+function shown(order: Order, words: Words): Json {
+  const { id, item, total_cents, refunded_cents, currency, status, ordered_on, note } = order
+  return {
+    id,
+    item,
+    total: decimal(total_cents),
+    refunded: decimal(refunded_cents),
+    currency,
+    status,
+    ordered_on,
+    status_text: words.orderStatus[status],
+    description: `${item}, ${words.money(total_cents, currency)}, ${words.date(ordered_on)}`,
+    ...(note === '' ? {} : { note }),
+  }
 }
 
 const NO_ORDER: ToolAnswer = refused('no such order of this customer; ask for the number, or look at getOrders')

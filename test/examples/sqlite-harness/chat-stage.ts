@@ -2,12 +2,12 @@
  * The chat as its tests see it: the real engine process, the harness on a database in memory, a clock that a test can move, and
  * the page's own requests. Everything is closed with the test.
  */
-import type { TestContext } from 'node:test'
+import assert from 'node:assert/strict'
 import { type ChatServer, openChatServer } from '../../../examples/sqlite-harness/chat-server.ts'
-import { type Database, openDatabase } from '../../../examples/sqlite-harness/database.ts'
+import { type Database, openDatabase } from '../../../examples/sqlite-harness/plumbing/database.ts'
 import type { Harness } from '../../../examples/sqlite-harness/harness.ts'
 import type { Card, Item, SessionView } from '../../../examples/sqlite-harness/session-view.ts'
-import { wordsOf } from '../../../examples/sqlite-harness/words.ts'
+import { wordsOf } from '../../../examples/sqlite-harness/data/words.ts'
 import { CALLBACK_SECRET, ENGINE_TOKEN, type EngineProcess, startEngine } from '../../fakes/engine-process.ts'
 import { within } from '../../conformance/facts.ts'
 
@@ -27,10 +27,19 @@ export interface Stage {
     body?: unknown,
   ): Promise<{ readonly status: number; readonly body: unknown }>
   newSession(assistant?: string): Promise<string>
+  /** An assistant that plays this script at every run, whatever it is asked. */
+  addAssistant(id: string, script: unknown, tools?: readonly string[]): void
+  /** As if nothing had been refunded or cancelled. */
+  restock(): void
   say(session: string, text: string): Promise<string>
   view(session: string): Promise<SessionView>
   /** The view, as soon as it fits. */
   until(session: string, fits: (view: SessionView) => boolean): Promise<SessionView>
+}
+
+/** Whose end the stage has: a test's, or a file's. */
+interface Closer {
+  after(close: () => Promise<void>): unknown
 }
 
 export interface StageSettings {
@@ -39,23 +48,23 @@ export interface StageSettings {
   readonly locale?: 'en' | 'ru'
 }
 
-export async function openStage(
-  t: TestContext,
-  { environment = {}, locale = 'en' }: StageSettings = {},
-): Promise<Stage> {
+export async function openStage(t: Closer, { environment = {}, locale = 'en' }: StageSettings = {}): Promise<Stage> {
   const database = openDatabase(':memory:')
   let ahead = 0
+  const defects: unknown[] = []
   const server: ChatServer = await openChatServer({
     database,
     port: 0,
     words: wordsOf(locale),
     environment: {},
     now: () => new Date(Date.now() + ahead),
+    report: (error) => defects.push(error),
   })
   const settings = { ALLOWED_ORIGINS: server.url, SHUTDOWN_GRACE_MS: '200', ENGINE_LOCALE: locale, ...environment }
   let engine = await startEngine(settings)
   const { address } = engine
-  const harness = server.connect({ url: address, token: ENGINE_TOKEN, callbackSecret: CALLBACK_SECRET })
+  const harness = server.connect({ url: address, token: ENGINE_TOKEN, callbackSecrets: [CALLBACK_SECRET] })
+  const cookie = await signIn(server.url)
 
   async function kill(): Promise<void> {
     engine.signal('SIGKILL')
@@ -66,14 +75,14 @@ export async function openStage(
     await kill()
     await server.close()
     database.close()
+    assert.deepEqual(defects, [])
   })
 
   async function ask(method: 'GET' | 'POST', path: string, body?: unknown) {
     const response = await fetch(`${server.url}${path}`, {
       method,
-      ...(method === 'GET'
-        ? {}
-        : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body ?? {}) }),
+      headers: { cookie, ...(method === 'GET' ? {} : { 'content-type': 'application/json' }) },
+      ...(method === 'GET' ? {} : { body: JSON.stringify(body ?? {}) }),
     })
     return { status: response.status, body: await response.json() }
   }
@@ -100,6 +109,15 @@ export async function openStage(
       const { body } = await ask('POST', '/api/sessions', { assistant_id: assistant })
       return (body as { id: string }).id
     },
+    addAssistant(id, script, tools = []) {
+      const params = JSON.stringify({ extra: { script } })
+      database.run`INSERT INTO assistant (id, name, provider, model, params, prompt, tools)
+        VALUES (${id}, ${id}, 'scripted', ${id}, ${params}, '', ${JSON.stringify(tools)}) ON CONFLICT (id) DO NOTHING`
+    },
+    restock() {
+      database.run`DELETE FROM refund`
+      database.run`UPDATE "order" SET status = 'processing' WHERE id = '1003'`
+    },
     async say(session, text) {
       said += 1
       const id = `msg_${session.slice(-12)}-${said}`
@@ -110,7 +128,7 @@ export async function openStage(
     view,
     async until(session, fits) {
       const stop = new AbortController()
-      const events = await fetch(`${server.url}/api/events`, { signal: stop.signal })
+      const events = await fetch(`${server.url}/api/events`, { headers: { cookie }, signal: stop.signal })
       let seen = await view(session)
       try {
         // The stream of changes says when to look again, as it does for the page.
@@ -128,6 +146,13 @@ export async function openStage(
       }
     },
   }
+}
+
+/** What a browser has after it opened the page. */
+export async function signIn(url: string): Promise<string> {
+  const page = await fetch(url)
+  await page.text()
+  return page.headers.get('set-cookie')?.split(';')[0] ?? ''
 }
 
 /** What the assistant and the customer said, and which cards and notices stand where, one word an item. */

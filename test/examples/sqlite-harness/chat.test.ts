@@ -2,17 +2,23 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { providerSettings, providersIn } from '../../../examples/sqlite-harness/assistants.ts'
+import { providerSettings, providersIn, writeAssistants } from '../../../examples/sqlite-harness/data/assistants.ts'
+import { openDatabase } from '../../../examples/sqlite-harness/plumbing/database.ts'
 import { within } from '../../conformance/facts.ts'
 
 const CHAT = fileURLToPath(new URL('../../../examples/sqlite-harness/chat.ts', import.meta.url))
 
 test('the chat starts without a key, prints the address of the page, and a SIGINT ends all of it', async () => {
   const env = { PATH: process.env['PATH'] ?? '', CHAT_PORT: '0', CHAT_DB: ':memory:', ANTHROPIC_API_KEY: 'key-SECRET' }
-  const child = spawn(process.execPath, [CHAT], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  // A group of its own, as a terminal makes one: Ctrl+C reaches all of it.
+  const child = spawn(process.execPath, [CHAT], { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   const ended = once(child, 'close')
@@ -32,7 +38,10 @@ test('the chat starts without a key, prints the address of the page, and a SIGIN
 
   const page = await fetch(url)
   assert.match(await page.text(), /<h1>Shop assistant<\/h1>/)
-  const start = (await (await fetch(`${url}/api/start`)).json()) as { assistants: { id: string }[] }
+  const cookie = page.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const start = (await (await fetch(`${url}/api/start`, { headers: { cookie } })).json()) as {
+    assistants: { id: string }[]
+  }
   assert.deepEqual(
     start.assistants.map(({ id }) => id),
     ['anthropic', 'scripted', 'reader'],
@@ -41,11 +50,34 @@ test('the chat starts without a key, prints the address of the page, and a SIGIN
   const foreign = await fetch(`${url}/api/start`, { headers: { origin: 'http://elsewhere.example' } })
   assert.equal(foreign.status, 403)
 
-  child.kill('SIGINT')
+  process.kill(-(child.pid ?? 0), 'SIGINT')
   const [code] = (await within(ended, () => 'it does not end')) as [number | null]
   process.off('exit', kill)
   assert.deepEqual([code, errors], [0, ''])
   await assert.rejects(fetch(`${engine}/health`), 'the engine has ended with it')
+})
+
+test('an assistant whose key is gone is not offered any more, and its conversations keep it', () => {
+  const database = openDatabase(':memory:')
+  const offered = () =>
+    database.all<{ id: string }>`SELECT id FROM assistant WHERE offered = 1 ORDER BY id`.map(({ id }) => id)
+  writeAssistants(database, { KIMI_API_KEY: 'a' }, 'en')
+  assert.deepEqual(offered(), ['kimi', 'reader', 'scripted'])
+  writeAssistants(database, {}, 'en')
+  assert.deepEqual([offered(), database.all`SELECT 1 FROM assistant`.length], [['reader', 'scripted'], 3])
+  database.close()
+})
+
+test('a database of another version is not opened, and the sentence says what to do', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'chat-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'chat.sqlite')
+  openDatabase(path).close()
+  openDatabase(path).close()
+  const older = new DatabaseSync(path)
+  older.exec('PRAGMA user_version = 1')
+  older.close()
+  assert.throws(() => openDatabase(path), /chat\.sqlite was written by another version of this example; move it away/)
 })
 
 test('a provider is offered where its key is, a server of one’s own where its address and model are', () => {

@@ -1,7 +1,7 @@
 /** Numbers keep their digits on the way through the database. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { digitsOf, parseLossless, parseOrNull } from '../../../examples/sqlite-harness/lossless-json.ts'
+import { digitsOf, parseLossless, parseOrNull } from '../../../examples/sqlite-harness/plumbing/lossless-json.ts'
 
 test('long numbers leave as they came, and short ones are numbers', () => {
   const text =

@@ -1,11 +1,11 @@
 /** What the scripted assistant understands of a question: which tools it asks for, in both languages. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { openDatabase } from '../../../examples/sqlite-harness/database.ts'
-import { CUSTOMER, fillWithDemoData } from '../../../examples/sqlite-harness/demo-data.ts'
-import { scriptFor } from '../../../examples/sqlite-harness/scripted-mind.ts'
-import { createShop } from '../../../examples/sqlite-harness/shop.ts'
-import { type Locale, wordsOf } from '../../../examples/sqlite-harness/words.ts'
+import { openDatabase } from '../../../examples/sqlite-harness/plumbing/database.ts'
+import { CUSTOMER, fillWithDemoData } from '../../../examples/sqlite-harness/data/demo-data.ts'
+import { scriptFor } from '../../../examples/sqlite-harness/scripted/scripted-mind.ts'
+import { createShop } from '../../../examples/sqlite-harness/data/shop.ts'
+import { type Locale, wordsOf } from '../../../examples/sqlite-harness/data/words.ts'
 
 const ALL = ['getOrders', 'getOrder', 'searchHelp', 'createReturn', 'cancelOrder']
 
@@ -13,7 +13,7 @@ const ALL = ['getOrders', 'getOrder', 'searchHelp', 'createReturn', 'cancelOrder
 function asked(t: TestContext, text: string, locale: Locale = 'en', tools: readonly string[] = ALL): string[] {
   const database = openDatabase(':memory:')
   t.after(() => database.close())
-  fillWithDemoData(database, locale)
+  fillWithDemoData(database, wordsOf(locale))
   const payload = JSON.stringify({ role: 'user', content: [{ type: 'text', text }], created_at: '' })
   const messages = [{ id: 'msg_1', position: 1, author: 'customer' as const, payload }]
   const script = scriptFor({

@@ -4,15 +4,18 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { writeAssistants } from '../../../examples/sqlite-harness/assistants.ts'
-import { openDatabase } from '../../../examples/sqlite-harness/database.ts'
-import { CUSTOMER, fillWithDemoData } from '../../../examples/sqlite-harness/demo-data.ts'
+import type { RunResult } from '../../../src/contract/result.ts'
+import { writeAssistants } from '../../../examples/sqlite-harness/data/assistants.ts'
+import { openDatabase } from '../../../examples/sqlite-harness/plumbing/database.ts'
+import { CUSTOMER, fillWithDemoData } from '../../../examples/sqlite-harness/data/demo-data.ts'
 import { createHarness } from '../../../examples/sqlite-harness/harness.ts'
-import { wordsOf } from '../../../examples/sqlite-harness/words.ts'
+import { parseLossless } from '../../../examples/sqlite-harness/plumbing/lossless-json.ts'
+import { wordsOf } from '../../../examples/sqlite-harness/data/words.ts'
 
 interface Said {
   readonly request: string
   readonly body: Readonly<Record<string, unknown>>
+  readonly text: string
 }
 
 type Reply = readonly [status: number, body: unknown, headers?: Readonly<Record<string, string>>]
@@ -22,10 +25,16 @@ const taken: Reply = [
   202,
   { run_id: 'run_9', status: 'running', stream_url: 'http://127.0.0.1/s', deadline_at: '2999-01-01T00:00:00.000Z' },
 ]
+/** The second run of a conversation. */
+const takenNext: Reply = [202, { ...(taken[1] as object), run_id: 'run_10' }]
 const blocked = (code: string): Reply => [409, { error: { code, message: 'in the way', run_id: 'run_1' } }]
 
 /** `answers` by method and path, each given in turn; what is not foreseen is 404. */
-async function openHarness(t: TestContext, answers: Readonly<Record<string, readonly Reply[]>>) {
+async function openHarness(
+  t: TestContext,
+  answers: Readonly<Record<string, readonly Reply[]>>,
+  pause: (ms: number, signal: AbortSignal) => Promise<unknown> = () => Promise.resolve(),
+) {
   const said: Said[] = []
   const server = createServer((request, response) => {
     void (async () => {
@@ -33,7 +42,7 @@ async function openHarness(t: TestContext, answers: Readonly<Record<string, read
       for await (const piece of request) text += String(piece)
       const name = `${request.method} ${request.url}`
       const earlier = said.filter(({ request: each }) => each === name).length
-      said.push({ request: name, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) })
+      said.push({ request: name, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>), text })
       const [status, body, headers] = answers[name]?.[earlier] ?? [
         404,
         { error: { code: 'run_not_found', message: '' } },
@@ -43,7 +52,7 @@ async function openHarness(t: TestContext, answers: Readonly<Record<string, read
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const database = openDatabase(':memory:')
-  fillWithDemoData(database, 'en')
+  fillWithDemoData(database, wordsOf('en'))
   writeAssistants(database, {}, 'en')
   const harness = createHarness({
     database,
@@ -53,6 +62,7 @@ async function openHarness(t: TestContext, answers: Readonly<Record<string, read
     words: wordsOf('en'),
     timezone: 'UTC',
     now: () => new Date(),
+    pause,
     changed: () => undefined,
   })
   harness.conversation.create({ id: SESSION, assistantId: 'scripted', userId: CUSTOMER })
@@ -65,15 +75,15 @@ async function openHarness(t: TestContext, answers: Readonly<Record<string, read
   return { said, harness, database, requests: () => said.map(({ request }) => request) }
 }
 
-test('202: the run is under way, with the history whole and in order, and no word of the customer lost', async (t) => {
+test('A.2: 202: the run is under way, with the history whole and in order, and no word of the customer lost', async (t) => {
   const { said, harness, database } = await openHarness(t, { 'POST /runs': [taken, taken] })
-  await harness.say(SESSION, 'msg_1', 'first')
+  await harness.say(SESSION, 'msg_1', 'first').handled
   const [run] = harness.runs.ofSession(SESSION)
   assert.deepEqual([run?.id, run?.run_id, run?.status, run?.request], ['msg_1', 'run_9', 'running', null])
-  assert.deepEqual(database.one('SELECT id, body FROM raw_chat_message'), {
+  assert.deepEqual(database.one`SELECT id, text FROM raw_chat_message`, {
     __proto__: null,
     id: 'msg_1',
-    body: '{"text":"first"}',
+    text: 'first',
   })
   const { idempotency_key, origin_request_id, history_revision, messages, meta } = said[0]?.body ?? {}
   assert.deepEqual([idempotency_key, origin_request_id, history_revision], ['msg_1', 'msg_1', 1])
@@ -84,7 +94,7 @@ test('202: the run is under way, with the history whole and in order, and no wor
   assert.equal((meta as { user_id: string }).user_id, CUSTOMER)
 })
 
-test('200 for a repeat whose run has ended: the result is fetched, stored and acked', async (t) => {
+test('A.1: 200 for a repeat whose run has ended: the result is fetched, stored and acked', async (t) => {
   const repeated: Reply = [200, { ...(taken[1] as object), status: 'completed', repeated: true }]
   const result = resultOf('run_9', 'msg_1', 1)
   const { harness, requests } = await openHarness(t, {
@@ -92,19 +102,19 @@ test('200 for a repeat whose run has ended: the result is fetched, stored and ac
     'GET /runs/run_9': [[200, { result }]],
     'POST /runs/run_9/ack': [[200, {}]],
   })
-  await harness.say(SESSION, 'msg_1', 'first')
+  await harness.say(SESSION, 'msg_1', 'first').handled
   assert.deepEqual(requests(), ['POST /runs', 'GET /runs/run_9', 'POST /runs/run_9/ack'])
   assert.equal(harness.conversation.session(SESSION)?.status, 'idle')
   assert.equal(harness.conversation.messages(SESSION).at(-1)?.id, 'run_9:0')
 })
 
-test('409 result_pending: that result is fetched, stored for audit and acked, and the same body posted again', async (t) => {
+test('A.9: 409 result_pending: that result is fetched, stored for audit and acked, and the same body posted again', async (t) => {
   const { said, harness, requests } = await openHarness(t, {
     'POST /runs': [blocked('result_pending'), taken],
     'GET /runs/run_1': [[200, { result: resultOf('run_1', 'msg_0', 0) }]],
     'POST /runs/run_1/ack': [[200, {}]],
   })
-  await harness.say(SESSION, 'msg_1', 'first')
+  await harness.say(SESSION, 'msg_1', 'first').handled
   assert.deepEqual(requests(), ['POST /runs', 'GET /runs/run_1', 'POST /runs/run_1/ack', 'POST /runs'])
   assert.deepEqual(said[3]?.body, said[0]?.body)
   assert.equal(harness.runs.find('msg_1')?.status, 'running')
@@ -120,7 +130,7 @@ test('409 run_active: that run is cancelled, its result stored and acked, and th
     'POST /runs/run_1/cancel': [[200, resultOf('run_1', 'msg_0', 0)]],
     'POST /runs/run_1/ack': [[200, {}]],
   })
-  await harness.say(SESSION, 'msg_1', 'first')
+  await harness.say(SESSION, 'msg_1', 'first').handled
   assert.deepEqual(requests(), [
     'POST /runs',
     'GET /runs/run_1',
@@ -139,7 +149,7 @@ test('429 and 503: the same body is posted again after the time that was asked f
     { 'retry-after': '0' },
   ]
   const { said, harness } = await openHarness(t, { 'POST /runs': [busy(429), busy(503), taken] })
-  await harness.say(SESSION, 'msg_1', 'first')
+  await harness.say(SESSION, 'msg_1', 'first').handled
   assert.equal(said.length, 3)
   assert.deepEqual(said[2]?.body, said[0]?.body)
   assert.equal(harness.runs.ofSession(SESSION)[0]?.status, 'running')
@@ -149,32 +159,153 @@ test('400: nothing is posted again, the reason is kept for the page, and the ses
   const { said, harness } = await openHarness(t, {
     'POST /runs': [[400, { error: { code: 'invalid_request', message: 'llm.model is wrong' } }]],
   })
-  await harness.say(SESSION, 'msg_1', 'first')
+  await harness.say(SESSION, 'msg_1', 'first').handled
   const [run] = harness.runs.ofSession(SESSION)
   assert.deepEqual([said.length, run?.status, run?.error], [1, 'refused', 'llm.model is wrong'])
   assert.equal(harness.conversation.session(SESSION)?.status, 'idle')
 })
 
-test('no answer: the safety net posts the same bytes under the same key', async (t) => {
+test('A.3: no answer for a minute: the safety net posts the same bytes under the same key', async (t) => {
   const broken: Reply = [500, {}]
-  const { said, harness } = await openHarness(t, { 'POST /runs': [broken, broken, broken, taken] })
-  await harness.say(SESSION, 'msg_1', 'first')
-  assert.deepEqual([said.length, harness.runs.ofSession(SESSION)[0]?.status], [3, 'starting'])
+  const tries = 61
+  const { said, harness } = await openHarness(t, {
+    'POST /runs': [...Array.from({ length: tries }, () => broken), taken],
+  })
+  await harness.say(SESSION, 'msg_1', 'first').handled
+  assert.deepEqual([said.length, harness.runs.newest(SESSION)?.status], [tries, 'starting'])
   await harness.sweep(true)
-  assert.equal(said.length, 4)
-  assert.deepEqual(said[3]?.body, said[0]?.body)
-  assert.equal(harness.runs.ofSession(SESSION)[0]?.status, 'running')
+  assert.equal(said.length, tries + 1)
+  assert.deepEqual(said[tries]?.body, said[0]?.body)
+  assert.equal(harness.runs.newest(SESSION)?.status, 'running')
 })
 
 test('a message that comes twice starts one run', async (t) => {
   const { said, harness } = await openHarness(t, { 'POST /runs': [taken, taken] })
-  await Promise.all([harness.say(SESSION, 'msg_1', 'first'), harness.say(SESSION, 'msg_1', 'first')])
+  await Promise.all([1, 2].map(() => harness.say(SESSION, 'msg_1', 'first').handled))
   assert.equal(said.length, 1)
   assert.equal(harness.conversation.messages(SESSION).length, 1)
 })
 
-function resultOf(runId: string, key: string, revision: number) {
-  const content = [{ type: 'text', text: 'an answer' }]
+/** A pause that lasts until somebody is in a hurry, and says when it began. */
+function endlessPause() {
+  const begun = Promise.withResolvers<void>()
+  const pause = (_ms: number, signal: AbortSignal) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('in a hurry')))
+      begun.resolve()
+    })
+  return { pause, begun: begun.promise }
+}
+
+for (const status of [429, 503]) {
+  const busy: Reply = [status, { error: { code: 'overloaded', message: '' } }, { 'retry-after': '30' }]
+
+  test(`Stop works while a ${status} is waited out: nothing is posted again, and the question can be asked anew`, async (t) => {
+    const { pause, begun } = endlessPause()
+    const { said, harness } = await openHarness(t, { 'POST /runs': [busy, takenNext] }, pause)
+    const { handled } = harness.say(SESSION, 'msg_1', 'first')
+    await begun
+    assert.equal(await harness.stop(SESSION), 'stopped')
+    await handled
+    const [run] = harness.runs.ofSession(SESSION)
+    assert.deepEqual(
+      [said.length, run?.status, harness.conversation.session(SESSION)?.status],
+      [1, 'cancelled', 'idle'],
+    )
+    assert.equal(harness.store(resultOf('run_9', 'msg_1', 1) as unknown as RunResult), 'audit', 'it was stopped')
+    assert.equal(await harness.retry(SESSION), true)
+    assert.equal(harness.runs.newest(SESSION)?.status, 'running')
+  })
+
+  test(`a message typed while a ${status} is waited out is not held up: its run is posted at once`, async (t) => {
+    const { pause, begun } = endlessPause()
+    const { said, harness } = await openHarness(t, { 'POST /runs': [busy, taken] }, pause)
+    const first = harness.say(SESSION, 'msg_1', 'first')
+    await begun
+    await harness.say(SESSION, 'msg_2', 'second').handled
+    await first.handled
+    assert.equal(said.length, 2)
+    assert.deepEqual([said[1]?.body['idempotency_key'], harness.runs.find('msg_2')?.status], ['msg_2', 'running'])
+    assert.equal((said[1]?.body['messages'] as unknown[] | undefined)?.length, 2)
+  })
+}
+
+test('an engine that asks for more than a minute is left to the safety net, and the customer waits for nothing', async (t) => {
+  const busy: Reply = [503, { error: { code: 'draining', message: '' } }, { 'retry-after': '90' }]
+  const { said, harness } = await openHarness(t, { 'POST /runs': [busy, taken] })
+  await harness.say(SESSION, 'msg_1', 'first').handled
+  assert.deepEqual([said.length, harness.runs.newest(SESSION)?.status], [1, 'starting'])
+  await harness.sweep(true)
+  assert.equal(harness.runs.newest(SESSION)?.status, 'running')
+})
+
+test('A.3: what was kept and never taken up is taken up by the safety net, once', async (t) => {
+  const { said, harness, requests } = await openHarness(t, {
+    'POST /runs': [taken],
+    'GET /runs/run_9': [[200, { result: null, deadline_at: '2999-01-01T00:00:00.000Z' }]],
+  })
+  harness.conversation.keepRaw(SESSION, 'msg_1', 'said just before the end')
+  await harness.sweep()
+  await harness.sweep()
+  assert.deepEqual([requests(), said[0]?.body['idempotency_key']], [['POST /runs'], 'msg_1'])
+})
+
+for (const [status, text, again] of [
+  ['failed', 'half an ans', true],
+  ['cancelled', 'half an ans', true],
+  ['failed', null, true],
+  ['completed', 'an answer', false],
+  ['stopped_limit', 'an answer', false],
+] as const) {
+  const end = `${status} ${text === null ? 'without a word' : `after "${text}"`}`
+  test(`a run that ended ${end} can${again ? '' : 'not'} be tried again, with all that was said`, async (t) => {
+    const { said, harness } = await openHarness(t, { 'POST /runs': [taken, takenNext] })
+    await harness.say(SESSION, 'msg_1', 'first').handled
+    const result = { ...resultOf('run_9', 'msg_1', 1, text ?? ''), status }
+    assert.equal(
+      harness.store((text === null ? { ...result, messages: [] } : result) as unknown as RunResult),
+      'stored',
+    )
+    assert.equal(await harness.retry(SESSION), again)
+    if (!again) return
+    assert.equal(await harness.retry(SESSION), false, 'one at a time')
+    const { messages, origin_request_id, idempotency_key } = said[1]?.body ?? {}
+    const roles = (messages as { role: string; content: [{ text: string }] }[]).map(({ role }) => role)
+    assert.deepEqual(roles, text === null ? ['user'] : ['user', 'assistant', 'user'])
+    assert.deepEqual([origin_request_id, idempotency_key === 'msg_1'], ['msg_1', false])
+  })
+}
+
+test('A.14: fields that nobody here knows change nothing, and are kept with the result', async (t) => {
+  const { harness } = await openHarness(t, { 'POST /runs': [[202, { ...(taken[1] as object), invented: { a: 1 } }]] })
+  await harness.say(SESSION, 'msg_1', 'first').handled
+  const result = { ...resultOf('run_9', 'msg_1', 1), invented: { digits: 1 } }
+  assert.equal(harness.store(result as unknown as RunResult), 'stored')
+  assert.match(harness.runs.find('msg_1')?.result ?? '', /"invented":\{"digits":1\}/)
+})
+
+test('A.2, A.12: stored messages go back whole: unknown fields, provider_data, long numbers and the first created_at', async (t) => {
+  const { said, harness } = await openHarness(t, { 'POST /runs': [taken, takenNext] })
+  await harness.say(SESSION, 'msg_1', 'first').handled
+  const text =
+    '{"role":"assistant","content":[{"type":"reasoning","text":"","provider_data":{"s":"EqQB","n":12345678901234567890}},' +
+    '{"type":"text","text":"an answer","later":true}],"run_id":"run_9","seq":0,"created_at":"2026-11-30T09:15:00.000Z","x":[1.10]}'
+  const result = parseLossless(
+    JSON.stringify(resultOf('run_9', 'msg_1', 1)).replace(
+      /"messages":\[.*?\],"pending"/,
+      `"messages":[${text}],"pending"`,
+    ),
+  )
+  assert.equal(harness.store(result as RunResult), 'stored')
+  const first = JSON.stringify((said[0]?.body['messages'] as unknown[] | undefined)?.[0])
+  await harness.say(SESSION, 'msg_2', 'second').handled
+  const sent = said[1]?.text ?? ''
+  assert.ok(sent.includes(text.replace('[1.10]', '[1.1]')), sent)
+  assert.ok(sent.includes(first))
+})
+
+function resultOf(runId: string, key: string, revision: number, text = 'an answer') {
+  const content = [{ type: 'text', text }]
   const created_at = '2026-11-30T09:15:00.000Z'
   return {
     run_id: runId,

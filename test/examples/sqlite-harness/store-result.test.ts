@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { RunResult } from '../../../src/contract/result.ts'
 import type { ToolCallBody } from '../../../src/contract/tool-exchange.ts'
-import { writeAssistants } from '../../../examples/sqlite-harness/assistants.ts'
+import { writeAssistants } from '../../../examples/sqlite-harness/data/assistants.ts'
 import { createConversation } from '../../../examples/sqlite-harness/conversation.ts'
-import { openDatabase } from '../../../examples/sqlite-harness/database.ts'
-import { fillWithDemoData } from '../../../examples/sqlite-harness/demo-data.ts'
+import { openDatabase } from '../../../examples/sqlite-harness/plumbing/database.ts'
+import { fillWithDemoData } from '../../../examples/sqlite-harness/data/demo-data.ts'
+import { wordsOf } from '../../../examples/sqlite-harness/data/words.ts'
 import { createOperations } from '../../../examples/sqlite-harness/operations.ts'
 import { createRunLog } from '../../../examples/sqlite-harness/run-log.ts'
 import { storeResult } from '../../../examples/sqlite-harness/store-result.ts'
@@ -14,7 +15,7 @@ import { storeResult } from '../../../examples/sqlite-harness/store-result.ts'
 function openStore(t: TestContext) {
   const database = openDatabase(':memory:')
   t.after(() => database.close())
-  fillWithDemoData(database, 'en')
+  fillWithDemoData(database, wordsOf('en'))
   writeAssistants(database, {}, 'en')
   const now = () => new Date()
   const conversation = createConversation(database, now)
@@ -114,7 +115,7 @@ test('what a run kept for audit had asked for can be approved by nobody', (t) =>
   )
 })
 
-test('a fault in the middle of storing leaves nothing of it behind', (t) => {
+test('A.1: a fault in the middle of storing leaves nothing of it behind', (t) => {
   const store = openStore(t)
   const broken = {
     ...store,
@@ -131,4 +132,39 @@ test('a fault in the middle of storing leaves nothing of it behind', (t) => {
   assert.equal(storeResult(waiting([]), store), 'stored')
   assert.equal(storeResult(waiting([]), store), 'repeated')
   assert.equal(store.conversation.messages('chat_1').length, 2)
+})
+
+test('results in the wrong order: what a newer run has overtaken is kept for audit, however late it comes', (t) => {
+  const store = openStore(t)
+  store.runs.end('msg_1', 'lost', 'lost')
+  store.conversation.setStatus('chat_1', 'idle', null)
+  store.conversation.customerSaid('chat_1', 'msg_2', 'still there?')
+  store.runs.begin({
+    id: 'msg_2',
+    session_id: 'chat_1',
+    origin_request_id: 'msg_2',
+    history_revision: 2,
+    after_position: 2,
+  })
+  store.conversation.setStatus('chat_1', 'running', 'msg_2')
+  const answerOf = (run: string, key: string, revision: number) => {
+    const content = [{ type: 'text', text: run }]
+    const messages = [{ role: 'assistant', content, run_id: run, seq: 0, created_at: '2026-11-30T09:15:00.000Z' }]
+    return {
+      ...waiting([]),
+      run_id: run,
+      status: 'completed',
+      idempotency_key: key,
+      history_revision: revision,
+      messages,
+    } as unknown as RunResult
+  }
+  assert.equal(storeResult(answerOf('run_1', 'msg_1', 1), store), 'audit', 'while the newer one runs')
+  assert.equal(store.conversation.session('chat_1')?.active_run, 'msg_2')
+  assert.equal(storeResult(answerOf('run_2', 'msg_2', 2), store), 'stored')
+  assert.equal(storeResult(answerOf('run_1', 'msg_1', 1), store), 'repeated')
+  assert.deepEqual(
+    store.conversation.messages('chat_1').map(({ id }) => id),
+    ['msg_1', 'msg_2', 'run_2:0'],
+  )
 })

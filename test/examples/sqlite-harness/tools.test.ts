@@ -3,23 +3,26 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { JsonObject } from '../../../src/contract/json.ts'
 import type { ToolAnswer, ToolCallBody } from '../../../src/contract/tool-exchange.ts'
-import { writeAssistants } from '../../../examples/sqlite-harness/assistants.ts'
+import { writeAssistants } from '../../../examples/sqlite-harness/data/assistants.ts'
 import { createConversation } from '../../../examples/sqlite-harness/conversation.ts'
-import { openDatabase } from '../../../examples/sqlite-harness/database.ts'
+import { openDatabase } from '../../../examples/sqlite-harness/plumbing/database.ts'
 import { decide } from '../../../examples/sqlite-harness/decide.ts'
-import { fillWithDemoData } from '../../../examples/sqlite-harness/demo-data.ts'
+import { fillWithDemoData } from '../../../examples/sqlite-harness/data/demo-data.ts'
+import { wordsOf } from '../../../examples/sqlite-harness/data/words.ts'
 import { createOperations } from '../../../examples/sqlite-harness/operations.ts'
-import { createShop } from '../../../examples/sqlite-harness/shop.ts'
+import { createShop } from '../../../examples/sqlite-harness/data/shop.ts'
 import { answerTool, centsIn } from '../../../examples/sqlite-harness/tools.ts'
 
 function openShop(t: TestContext) {
   const database = openDatabase(':memory:')
   t.after(() => database.close())
-  fillWithDemoData(database, 'en')
+  fillWithDemoData(database, wordsOf('en'))
   writeAssistants(database, {}, 'en')
   const now = () => new Date()
   const parts = {
     database,
+    words: wordsOf('en'),
+    now,
     shop: createShop(database),
     operations: createOperations(database, now),
     conversation: createConversation(database, now),
@@ -56,7 +59,7 @@ const pendingCall = (call_id: string) => ({
   expires_at: '2999-01-01T00:00:00.000Z',
 })
 
-test('a customer sees her own orders, whatever the arguments name', (t) => {
+test('A.7: a customer sees her own orders, whatever the arguments name', (t) => {
   const { call } = openShop(t)
   assert.match(JSON.stringify(call('getOrders', { user_id: 'u_boris' })), /"1003"/)
   assert.doesNotMatch(JSON.stringify(call('getOrders', { user_id: 'u_boris' })), /"2001"/)
@@ -67,14 +70,14 @@ test('a customer sees her own orders, whatever the arguments name', (t) => {
   assert.equal(call('noSuchTool', {}), null)
 })
 
-test('a write registers one operation; the same call again lands on the same row and changes nothing', (t) => {
+test('A.5, A.6: a write registers one operation; the same call again lands on the same row and changes nothing', (t) => {
   const { call, operations, database } = openShop(t)
   const first = call('createReturn', refund(39.9))
   assert.deepEqual(first, { status: 'deferred', operation_id: 'op_createReturn' })
   assert.deepEqual(call('createReturn', refund(39.9)), first)
   assert.equal(operations.find('op_createReturn')?.version, 1)
-  assert.equal(database.all('SELECT * FROM operation').length, 1)
-  assert.equal(database.all('SELECT * FROM refund').length, 0)
+  assert.equal(database.all`SELECT * FROM operation`.length, 1)
+  assert.equal(database.all`SELECT * FROM refund`.length, 0)
 })
 
 test('other arguments raise the version, a retried older call does not bring it back, and the old version cannot be approved', (t) => {
@@ -93,7 +96,7 @@ test('other arguments raise the version, a retried older call does not bring it 
   assert.equal(decide('op_createReturn', 2, 'decline', all).kind, 'outdated')
   assert.equal(decide('op_createReturn', 1, 'approve', all).kind, 'outdated')
   assert.deepEqual(
-    parts.database.all<{ cents: number }>('SELECT cents FROM refund').map(({ cents }) => cents),
+    parts.database.all<{ cents: number }>`SELECT cents FROM refund`.map(({ cents }) => cents),
     [1000],
   )
 })
@@ -113,4 +116,26 @@ test('more than is left of an order, parts of a cent and a shipped order are ref
     assert.equal(call('createReturn', refund(amount))?.status, 'error', String(amount))
   assert.match(JSON.stringify(call('cancelOrder', { orderId: '1002' })), /the order is shipped/)
   assert.deepEqual([centsIn(19.99), centsIn(0.1), centsIn('5'), centsIn(1.005)], [1999, 10, null, null])
+})
+
+test('a decision counts until the ticket expires: then it is refused, and the call is answered', (t) => {
+  const { call, operations, ...parts } = openShop(t)
+  let now = new Date('2026-12-01T00:00:00.000Z')
+  const all = { ...parts, operations, now: () => now }
+  const at = { ...pendingCall('call_1'), expires_at: '2026-12-02T00:00:00.000Z' }
+  call('createReturn', refund(39.9), 'call_1')
+  operations.open(at)
+  now = new Date(at.expires_at)
+  assert.equal(decide('op_createReturn', 1, 'approve', all).kind, 'expired')
+  assert.equal(decide('op_createReturn', 1, 'approve', all).kind, 'outdated')
+  assert.deepEqual([operations.find('op_createReturn')?.status, operations.openCalls('chat_1')], ['expired', []])
+  assert.match(
+    parts.conversation.newest('chat_1')?.payload ?? '',
+    /"call_id":"call_1".*"error":"expired: nobody decided in time/,
+  )
+  assert.deepEqual(parts.database.all`SELECT 1 FROM refund`, [])
+
+  call('createReturn', refund(39.9), 'call_2')
+  operations.open({ ...at, call_id: 'call_2', expires_at: '2026-12-03T00:00:00.000Z' })
+  assert.equal(decide('op_createReturn', 2, 'approve', all).kind, 'done', 'asked for again, it can be decided again')
 })

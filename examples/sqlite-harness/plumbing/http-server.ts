@@ -1,5 +1,6 @@
 /** A small HTTP server on loopback: bodies are read whole and bounded, answers are values. What it answers is `routes.ts`'s business. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 
 export interface Incoming {
   readonly method: string
@@ -12,7 +13,12 @@ export interface Incoming {
 
 export type Answer =
   | { readonly status: number; readonly json: unknown }
-  | { readonly status: number; readonly type: string; readonly content: Buffer | string }
+  | {
+      readonly status: number
+      readonly content: Buffer | string
+      /** `content-type` among them. */
+      readonly headers: Readonly<Record<string, string>>
+    }
   /** The connection stays open for what comes; `opened` is given the way to write and to know of the end. */
   | { readonly opened: (response: ServerResponse) => void }
 
@@ -23,31 +29,22 @@ export interface LocalServer {
 }
 
 const MAX_BODY_BYTES = 16_000_000
-
-/** Of the page: everything is its own, and what a model says can start nothing. */
-const PAGE_HEADERS = {
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cache-control': 'no-cache',
-}
+const ALWAYS = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cache-control': 'no-cache' }
 
 /** @param port 0: any free one. Rejects where the port is taken. */
 export async function listen(port: number, handle: (incoming: Incoming) => Promise<Answer>): Promise<LocalServer> {
   const server = createServer((request, response) => {
-    serve(request, response, handle).catch(() => {
+    void serve(request, handle)
       // The caller went away in the middle of its body, or the handler has a defect: the engine tries again.
-      if (!response.headersSent) send(response, { status: 500, json: { error: 'the server failed' } })
-      else response.destroy()
-    })
+      .catch((): Answer => ({ status: 500, json: { error: 'the server failed' } }))
+      .then((answer) => send(response, answer))
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, '127.0.0.1', resolve)
   })
-  const address = server.address()
-  const open = typeof address === 'object' && address !== null ? address.port : port
   return {
-    url: `http://127.0.0.1:${open}`,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
@@ -56,29 +53,22 @@ export async function listen(port: number, handle: (incoming: Incoming) => Promi
   }
 }
 
-async function serve(
-  request: IncomingMessage,
-  response: ServerResponse,
-  handle: (incoming: Incoming) => Promise<Answer>,
-): Promise<void> {
+async function serve(request: IncomingMessage, handle: (incoming: Incoming) => Promise<Answer>): Promise<Answer> {
   const pieces: Buffer[] = []
   let size = 0
   for await (const piece of request as AsyncIterable<Buffer>) {
     size += piece.length
     if (size <= MAX_BODY_BYTES) pieces.push(piece)
   }
-  if (size > MAX_BODY_BYTES) return send(response, { status: 413, json: { error: 'too large' } })
+  if (size > MAX_BODY_BYTES) return { status: 413, json: { error: 'too large' } }
   const [path = '/'] = (request.url ?? '/').split('?')
   const { method = 'GET', headers } = request
-  send(response, await handle({ method, path, headers, body: Buffer.concat(pieces) }))
+  return handle({ method, path, headers, body: Buffer.concat(pieces) })
 }
 
 function send(response: ServerResponse, answer: Answer): void {
   if ('opened' in answer) return answer.opened(response)
-  const { status } = answer
-  if ('json' in answer) {
-    response.writeHead(status, { ...PAGE_HEADERS, 'content-type': 'application/json' }).end(JSON.stringify(answer.json))
-  } else {
-    response.writeHead(status, { ...PAGE_HEADERS, 'content-type': answer.type }).end(answer.content)
-  }
+  const json = 'json' in answer
+  const headers = json ? { 'content-type': 'application/json' } : answer.headers
+  response.writeHead(answer.status, { ...ALWAYS, ...headers }).end(json ? JSON.stringify(answer.json) : answer.content)
 }

@@ -5,11 +5,11 @@
  * It decides by looking at the shop what a model would decide by looking at results; what it says, it says from the results,
  * through placeholders.
  */
-import { messageOf } from './conversation.ts'
-import { type Phrases, phrasesOf } from './mind-phrases.ts'
-import type { MessageRow } from './rows.ts'
-import { decimal, type Order, type Shop } from './shop.ts'
-import type { Words } from './words.ts'
+import { messageOf } from '../conversation.ts'
+import { type Phrases, phrasesOf } from './phrases.ts'
+import type { MessageRow } from '../rows.ts'
+import { decimal, type Order, type Shop } from '../data/shop.ts'
+import type { Words } from '../data/words.ts'
 
 export interface Question {
   readonly messages: readonly MessageRow[]
@@ -29,10 +29,17 @@ export function scriptFor(question: Question): Script {
   if (last === undefined) return [[said(phrases.hello, '', phrases)]]
   const message = messageOf(last)
   if (message.role === 'tool') return [[said(afterDecisions(question.messages, phrases), '', phrases)]]
-  if (last.author === 'harness') return [[said(phrases.noticed, '', phrases)]]
-  const text =
-    message.role === 'user' ? message.content.map((part) => (part.type === 'text' ? part.text : '')).join(' ') : ''
-  return answerTo(text, phrases, question)
+  if (last.author === 'harness' && !last.id.startsWith('again_')) return [[said(phrases.noticed, '', phrases)]]
+  // Braces would be read as a placeholder.
+  return answerTo(customersWords(question.messages).replaceAll('{{', '{ {'), phrases, question)
+}
+
+/** The last message that is the customer's own. */
+function customersWords(messages: readonly MessageRow[]): string {
+  const row = messages.findLast(({ author }) => author === 'customer')
+  const message = row === undefined ? null : messageOf(row)
+  if (message?.role !== 'user') return ''
+  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join(' ')
 }
 
 function answerTo(text: string, phrases: Phrases, question: Question): Script {
@@ -55,7 +62,7 @@ function answerTo(text: string, phrases: Phrases, question: Question): Script {
   if (phrases.help.test(text)) {
     const found = question.shop.searchHelp(text).length > 0
     return [
-      [say(phrases.looking), call('searchHelp', { query: '{{last_user_message}}' })],
+      [say(phrases.looking), call('searchHelp', { query: text.slice(0, MAX_ARGUMENT) })],
       [say(found ? phrases.helpFound : phrases.helpNothing)],
     ]
   }
@@ -86,7 +93,7 @@ function proposal(text: string, phrases: Phrases, { shop, customerId, tools }: Q
     [say(phrases.looking), call('getOrders', {})],
     [
       say(phrases.proposed(wanted.map(({ order }) => order.id))),
-      ...wanted.map(({ tool, order }) => write(tool, order, orders)),
+      ...wanted.map(({ tool, order }) => write(tool, order, orders, text)),
     ],
     // Heard only where the shop refused all of it: else the run has ended and waits.
     [say(phrases.notPossible)],
@@ -120,13 +127,13 @@ function isPossible(tool: Wish['tool'], { status, total_cents, refunded_cents }:
   return tool === 'cancelOrder' ? status === 'processing' : status !== 'cancelled' && refunded_cents < total_cents
 }
 
-function write(tool: Wish['tool'], order: Order, orders: readonly Order[]) {
+function write(tool: Wish['tool'], order: Order, orders: readonly Order[], text: string) {
   const place = `results.getOrders.orders.${orders.indexOf(order)}`
   const orderId = `{{${place}.id}}`
   if (tool === 'cancelOrder') return call(tool, { orderId })
   // A placeholder cannot subtract: what is left of an order that was refunded in part is a plain number.
   const amount = order.refunded_cents === 0 ? `{{${place}.total}}` : decimal(order.total_cents - order.refunded_cents)
-  return call(tool, { orderId, amount, reason: '{{last_user_message}}' })
+  return call(tool, { orderId, amount, reason: text.slice(0, MAX_ARGUMENT) })
 }
 
 /** One sentence for each decision that stands at the end of the history. */
@@ -138,15 +145,22 @@ function afterDecisions(messages: readonly MessageRow[], phrases: Phrases): stri
     if (row.author !== 'harness' || message.error?.startsWith('superseded') === true) continue
     if (message.is_error !== true)
       sentences.unshift(message.tool === 'cancelOrder' ? phrases.cancelled : phrases.refunded)
-    else sentences.unshift(message.error?.startsWith('declined') === true ? phrases.declined : phrases.failed)
+    else sentences.unshift(whyNot(message.error ?? '', phrases))
   }
   return sentences.length === 0 ? phrases.notPossible : [...new Set(sentences)].join(phrases.gap)
+}
+
+function whyNot(error: string, phrases: Phrases): string {
+  if (error.startsWith('declined')) return phrases.declined
+  return error.startsWith('expired') ? phrases.expired : phrases.failed
 }
 
 function numbersIn(text: string): string[] {
   return text.match(/\d{4,}/g) ?? []
 }
 
+/** As the tools' schemas bound it. */
+const MAX_ARGUMENT = 2000
 const PACE_MS = 12
 const SLOW_PACE_MS = 400
 
