@@ -17,6 +17,12 @@ export function ownMessage(message: AssistantMessage, profile: Profile): JsonObj
   return stamped(message.provider_data, profile)
 }
 
+/** A model of the family wrote it: some of its parts, or the whole, has own data. */
+export function isOwnAnswer(message: AssistantMessage, profile: Profile): boolean {
+  const data = message.content.map((part) => (part.type === 'text' ? null : part.provider_data))
+  return [message.provider_data, ...data].some((one) => stamped(one, profile) !== null)
+}
+
 /** The family's own data of reasoning that may go back in this request; null: leave it out. */
 export function ownReasoning(part: ReasoningPart, message: AssistantMessage, call: DialectCall): JsonObject | null {
   if (call.profile.reasoningGoesTo === 'nobody' || call.repairs.has('no_reasoning')) return null

@@ -10,7 +10,7 @@ import type { Warning } from '../../contract/result.ts'
 import { wireIds, type WireIds } from '../call-id.ts'
 import type { DialectCall } from '../dialect.ts'
 import { systemText } from '../output-form.ts'
-import { ownCall, ownMessage, ownReasoning } from '../own-material.ts'
+import { isOwnAnswer, ownCall, ownMessage, ownReasoning } from '../own-material.ts'
 import { isRead, partReplaced, standIn } from '../stand-in.ts'
 import { wireToolName } from '../tool-definition.ts'
 import { turnsOf, type CallResult } from '../turns.ts'
@@ -85,7 +85,7 @@ function assistantItems(
   const byFirst = new Map(groups.map((group) => [group.first, group]))
   const phases = phasesOf(message, call)
   let spoken = 0
-  const items = message.content.flatMap((part): object[] => {
+  const items = orderedParts(message, call).flatMap((part): object[] => {
     switch (part.type) {
       case 'text': {
         if (part.text.trim() === '') return []
@@ -108,6 +108,15 @@ function assistantItems(
   // Reasoning that leads to nothing is refused.
   while (isReasoning(items.at(-1))) items.pop()
   return [...items, ...groups.map((group) => callOutput(group, ids))]
+}
+
+/** As the model wrote them; of a message from elsewhere calls come last, so that nothing stands between them and their outputs. */
+function orderedParts(message: AssistantMessage, { profile }: DialectCall): AssistantMessage['content'] {
+  const { content } = message
+  const isCall = ({ type }: (typeof content)[number]) => type === 'tool_call'
+  if (isOwnAnswer(message, profile) || content.findLastIndex((part) => !isCall(part)) < content.findIndex(isCall))
+    return content
+  return [...content.filter((part) => !isCall(part)), ...content.filter(isCall)]
 }
 
 /** Own phases of the texts; a model that gets its texts back without them stops too early. */

@@ -199,6 +199,16 @@ test('HI-03, HI-14: outputs stand behind the calls, in their order, whatever cam
   ])
 })
 
+test('HI-14: words that another family wrote behind a call go before it, own ones stay where they were', () => {
+  const content = [call('c1'), text('Behind.')] as const
+  const itemsOf = (message: StoredMessage) => bodyOf({ messages: [user('Q'), message, result('c1', '1')] }).input
+  const shown = (items: readonly JsonObject[]) => items.slice(-3).map(({ type }) => type)
+  const foreign = assistant(content, { provider: 'anthropic', model: 'claude-example' })
+  assert.deepEqual(shown(itemsOf(foreign)), ['message', 'function_call', 'function_call_output'])
+  const own = assistant([call('c1', {}, { id: 'call_1' }), text('Behind.')])
+  assert.deepEqual(shown(itemsOf(own)), ['function_call', 'message', 'function_call_output'])
+})
+
 test('HI-01, HI-02: every call has one output, and an output without its call is none', () => {
   const { input } = bodyOf({
     messages: [
