@@ -13,6 +13,16 @@ import { asksFor, says, startProvider } from '../fakes/provider-server.ts'
 import { hangs, ok, startTools } from '../fakes/tool-server.ts'
 import { EngineClient, errorOf, resultText, runBody, scripted, user } from './engine-client.ts'
 import { openStream } from './event-stream.ts'
+import {
+  answerOf,
+  framesOf,
+  getAsFetch,
+  lastAnswer,
+  lastStepText,
+  readAgUi,
+  readAiSdk,
+  type Frame,
+} from './foreign-readers.ts'
 import { within } from './facts.ts'
 import { send } from './http.ts'
 import { assertQuiet, endInPeace, ownEngine } from './shared-engine.ts'
@@ -314,4 +324,39 @@ test('§7.3 a run that STATE_DIR has no room for is not taken: 503, and the key 
   assert.equal((await client.send('/health')).json<{ runs: { running: number } }>().runs.running, 0)
   engine.signal('SIGTERM')
   assert.deepEqual(await engine.exited, { code: 0, signal: null })
+})
+
+test('§9.1 readers of the other formats go on in the next life: told again, and nothing is doubled', async (t) => {
+  const { start, kill } = lives(t)
+  const first = await start()
+  const provider = await startProvider(t, [says('All ', 'of it.')])
+  const accepted = await first.client.start(runBody({ llm: provider.llm(), meta: session }))
+  await first.client.result(accepted)
+  const read = (format: string) => getAsFetch(`${accepted.stream_url}&format=${format}`)
+  const [aiSdk, agUi] = await Promise.all([read('ai-sdk').then(framesOf), read('ag-ui').then(framesOf)])
+  const had = await readAgUi(answerOf(agUi))
+  await kill(first.engine)
+
+  const { client } = await start()
+  const again = async (format: string, frames: readonly Frame[], index: number) => {
+    const url = `${accepted.stream_url.replace(first.client.address, client.address)}&format=${format}`
+    const id = frames.slice(0, index).findLast((frame) => frame.id !== null)?.id ?? ''
+    return getAsFetch(url, { 'last-event-id': id })
+  }
+  // Behind a chunk in the middle of an event, and behind the text.
+  for (const index of [3, 4]) {
+    const reading = await readAiSdk(await again('ai-sdk', aiSdk, index))
+    assert.ok(reading !== null)
+    assert.deepEqual([reading.message?.id, lastStepText(reading), reading.errors], [accepted.run_id, 'All of it.', []])
+  }
+  const rest = await readAgUi(await again('ag-ui', agUi, 4), had.messages)
+  assert.deepEqual([lastAnswer(rest), rest.complaints], ['All of it.', []])
+  assert.deepEqual(
+    rest.messages.map(({ id, content }) => [id, content]),
+    [
+      [`${accepted.run_id}:1.0`, 'All of it.'],
+      [`${accepted.run_id}~1:1.0`, 'All of it.'],
+    ],
+  )
+  assert.ok(rest.events.some(({ name }) => name === 'resync'))
 })

@@ -36,7 +36,8 @@ async function startWatched(t: TestContext) {
   const runs = new FakeRuns()
   const watched: Watched = { reading: { opened: 0, ended: 0 }, held: 0, closed: 0, dropped: 0 }
   const started = await startServer(t, {
-    stalledMs: 500,
+    // So long that a busy machine is not taken for a dead reader.
+    stalledMs: 1_500,
     watch: { answered: () => {}, streamDropped: () => void (watched.dropped += 1) },
     store: runs.store,
     events: {
