@@ -62,7 +62,8 @@ export async function startNginx(t: TestContext, upstream: number): Promise<Ngin
     const port = await freePort()
     writeFileSync(join(folder, 'nginx.conf'), config(folder, port, upstream))
     const child = spawn(NGINX, ['-p', folder, '-c', 'nginx.conf', '-e', 'error.log'], { stdio: 'ignore' })
-    const kill = () => child.kill('SIGKILL')
+    // Not SIGKILL: its workers would be left behind.
+    const kill = () => child.kill('SIGTERM')
     process.on('exit', kill)
     const exited = once(child, 'exit').then(() => void process.off('exit', kill))
     if (await within(listens(child, port), () => 'nginx does not listen')) {
