@@ -8,6 +8,7 @@ import type { LimitReached, RunResult, Status } from '../contract/result.ts'
 import type { SentenceKey } from '../contract/sentence.ts'
 import type { DoneEvent } from '../contract/stream-event.ts'
 import type { Usage } from '../contract/usage.ts'
+import { isBlank } from './blank.ts'
 import { limitBehind, type FinalReason } from './plan.ts'
 import type { Interruption } from './ports.ts'
 import type { RunRecord } from './record.ts'
@@ -57,10 +58,6 @@ export function failed(error: RunErrorCode, shown: string): Ending {
   return { ...PLAIN, status: 'failed', stop: 'error', text, source: text === '' ? null : 'model', error }
 }
 
-function isBlank(text: string): boolean {
-  return text.trim() === ''
-}
-
 /** The model failed on the step a limit had left it: the limit ended the run, and there is still an answer. */
 export function failedBehindLimit(limit: LimitReached, shown: string, say: (key: SentenceKey) => string): Ending {
   if (isBlank(shown)) return unanswered(limit, 'error', say)
@@ -99,7 +96,7 @@ export const cutStop: Readonly<Record<Interruption, StopReason>> = {
 function newestText(record: RunRecord): string {
   for (const message of record.messages.toReversed()) {
     const text = message.role === 'assistant' ? textOf(message) : ''
-    if (text !== '') return text
+    if (!isBlank(text)) return text
   }
   return ''
 }

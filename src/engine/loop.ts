@@ -6,6 +6,7 @@
  */
 import type { StopReason } from '../contract/message.ts'
 import type { LimitReached } from '../contract/result.ts'
+import { isBlank } from './blank.ts'
 import { journalUnsent, openBatch, runBatch, settle } from './calls.ts'
 import {
   answered,
@@ -123,7 +124,7 @@ async function takeAnswer(
     case 'cut_call':
       if (record.askedAgainCut) {
         // Cut inside a call for the second time: the text beside it stands, if there is one.
-        if (verdict.text.trim() === '') return unanswered(null, 'length', ports.say)
+        if (isBlank(verdict.text)) return unanswered(null, 'length', ports.say)
         return takeText(record, prompt, { ...verdict, stop: 'length' }, said, final, { tap, ports })
       }
       tap.reset('repair')

@@ -3,6 +3,7 @@ import type { CallId } from '../contract/ids.ts'
 import { instantText } from '../contract/instant.ts'
 import type { AssistantPart, StopReason, StoredMessage } from '../contract/message.ts'
 import type { JsonObject } from '../contract/json.ts'
+import { isBlank } from './blank.ts'
 import { storedName, type Settled } from './calls.ts'
 import type { EnginePorts, ModelPart } from './ports.ts'
 import type { RunRecord } from './record.ts'
@@ -76,6 +77,7 @@ export function keepShown(
   shown: { readonly text: string; readonly target: number; readonly stop: StopReason },
   now: number,
 ): void {
+  if (isBlank(shown.text)) return
   keepSaid(
     record,
     prompt,

@@ -3,6 +3,7 @@
  * whether there are calls; the calls that came are.
  */
 import type { StopReason } from '../contract/message.ts'
+import { isBlank } from './blank.ts'
 import type { ModelCall, ModelMessage, ModelPart } from './ports.ts'
 
 export type Verdict =
@@ -43,7 +44,7 @@ export function judge(message: ModelMessage, mayCall: boolean): Verdict {
   if (calls.length > 0) return { kind: 'calls', parts, calls, text }
   if (message.stop === 'paused' && mayCall) return { kind: 'paused', parts }
   if (cut && mayCall && message.stop === 'length') return { kind: 'cut_call', parts, text }
-  if (text.trim() !== '' && !isLeakedMarkup(text)) {
+  if (!isBlank(text) && !isLeakedMarkup(text)) {
     return { kind: 'answered', parts, stop: withoutCalls(message.stop), text }
   }
   return message.stop === 'refusal' ? { kind: 'refused' } : { kind: 'empty', stop: withoutCalls(message.stop) }

@@ -211,6 +211,28 @@ test('blank text is no answer, whatever ended the run', async () => {
   assert.deepEqual([failed.result.text, failed.result.answer_source], ['', null])
 })
 
+for (const unseen of ['\u200b\u200b', '\ufeff', ' \u2060\n', '\u200e\u00ad', '\u3164', '\u0000']) {
+  test(`PS-37: ${JSON.stringify(unseen)} shows nothing, so it is an empty answer, and no text of a cut step`, async () => {
+    const played = await play({ model: [text(unseen), text('Here.')] })
+    assert.deepEqual([played.result.text, played.asks.length, played.result.messages.length], ['Here.', 2, 1])
+    const silent = await play({ model: [text(unseen), text(unseen)] })
+    assert.deepEqual([silent.result.text, silent.result.answer_source], [say('no_answer'), 'fallback'])
+    const stop = new AbortController()
+    const cut: Play = () => {
+      stop.abort('cancelled')
+      return { kind: 'interrupted', shown: unseen, target: 0 }
+    }
+    const beside = answer([{ type: 'text', text: 'I look.' }, look(1)], 'tool_calls')
+    const cancelled = await play({ request: { tools: [orders] }, model: [beside, cut], tools: () => ok(1), stop })
+    assert.equal(cancelled.result.text, 'I look.')
+  })
+}
+
+test('an answer of one visible character among others is an answer', async () => {
+  const played = await play({ model: [text('\u200b🙂\u200d')] })
+  assert.deepEqual([played.result.text, played.result.answer_source], ['\u200b🙂\u200d', 'model'])
+})
+
 test('an empty answer that a provider called tool_calls is not told as one', async () => {
   const played = await play({ request: { limits: { max_steps: 0 } }, model: [answer([look(1)], 'tool_calls')] })
   assert.equal(played.result.stop_reason, 'end_turn')
