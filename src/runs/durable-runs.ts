@@ -29,6 +29,7 @@ import type {
   RunStore,
 } from './ports.ts'
 import { restartedResult } from './restarted.ts'
+import { gatherShownText } from './shown-text.ts'
 import { endedOf, endedRun } from './ended-run.ts'
 import type { EndedRun } from './run-entry.ts'
 import { doneEvent, endedEntry } from './runner.ts'
@@ -220,9 +221,13 @@ class Durable implements RunStore, RunQueue {
     const written = this.#written.get(lease.runId)
     if (written === undefined) return lease
     const told = toldAtFirst(written.accepted)
+    const text = gatherShownText((shown) => {
+      void this.#spool.shown(lease.runId, shown).then((fault) => this.#noted(lease.runId, 'progress', fault))
+    })
     const note = async (record: RunRecord) => {
       const progress = progressOf(record, told)
       if (progress === null) return
+      if (progress.messages !== undefined) text.clear()
       this.#noted(lease.runId, 'progress', await this.#spool.progress(lease.runId, progress))
     }
     return {
@@ -237,7 +242,14 @@ class Durable implements RunStore, RunQueue {
         await note(record)
         await lease.announce(record, done)
       },
-      finish: (record, result, done) => this.#finish(lease, written, record, result, done),
+      append(event) {
+        text.note(event)
+        lease.append(event)
+      },
+      finish: (record, result, done) => {
+        text.clear()
+        return this.#finish(lease, written, record, result, done)
+      },
     }
   }
 
@@ -336,11 +348,11 @@ class Durable implements RunStore, RunQueue {
   }
 
   /** It was going on: it ends now, and that is written before anybody is told. */
-  async #endCut({ runId, accepted, progresses }: Extract<LeftRun, { kind: 'cut' }>): Promise<EndedRun> {
+  async #endCut({ runId, accepted, progresses, shown }: Extract<LeftRun, { kind: 'cut' }>): Promise<EndedRun> {
     const { journal, say, ticket, onLeft } = this.#options
     onLeft(runId, accepted.request)
     const record = recordOf(runId, accepted, progresses)
-    const result = restartedResult(record, { now: () => Date.now(), say, ticket })
+    const result = restartedResult(record, shown, { now: () => Date.now(), say, ticket })
     const bytes: ResultBytes = { json: JSON.stringify(result), status: result.status }
     const ended = endedOf({ key: accepted.key, accepted }, record, bytes, doneEvent(result))
     this.#keys.set(runId, accepted.key)

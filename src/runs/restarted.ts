@@ -9,21 +9,33 @@ import { closeBatch } from '../engine/close-batch.ts'
 import { failed, interrupted, resultOf } from '../engine/ending.ts'
 import type { EnginePorts } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
+import { keepShown } from '../engine/transcript.ts'
 import { addUsage } from '../usage/add.ts'
 import { price } from '../usage/price.ts'
+import { shownTextOf, type ShownText } from './shown-text.ts'
 
 /** Bytes of UTF-8 that one token stands for, as in every estimate. SPEC §6.3. */
 const BYTES_PER_TOKEN = 4
 
-/** `record` as it was kept; it is brought to its end. */
-export function restartedResult(record: RunRecord, ports: Pick<EnginePorts, 'now' | 'ticket' | 'say'>): RunResult {
+const NO_PROMPT = { system: '', messages: [], cacheKey: null, timeNote: null }
+
+/** `record` as it was kept, and what was `shown` of the step that was cut; it is brought to its end. */
+export function restartedResult(
+  record: RunRecord,
+  shown: readonly ShownText[],
+  ports: Pick<EnginePorts, 'now' | 'ticket' | 'say'>,
+): RunResult {
   closeBatch(record, ports)
+  const text = shownTextOf(shown, record.steps)
+  const target = record.attempting?.target ?? record.target
+  // Nobody asks with this prompt any more.
+  keepShown(record, NO_PROMPT, { text, target, stop: 'error' }, ports.now())
   const cut = cutAttempt(record)
   if (cut !== null) record.attempts.push(cut)
   record.attempting = null
   const usage = addUsage(record.attempts, record.request.targets)
   // A cancel that was told stands; the text that was shown is in its messages.
-  const ending = record.announced ? interrupted(record, 'cancelled', '', ports.say) : failed('engine_restarted', '')
+  const ending = record.announced ? interrupted(record, 'cancelled', '', ports.say) : failed('engine_restarted', text)
   return resultOf(record, ending, usage, ports.now(), ports.say)
 }
 

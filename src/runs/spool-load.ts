@@ -6,6 +6,7 @@ import { promises as fs } from 'node:fs'
 import { join } from 'node:path'
 import { isRunId, type RunId } from '../contract/ids.ts'
 import type { Sealer } from './sealer.ts'
+import type { ShownText } from './shown-text.ts'
 import { codeOf } from './state-disk.ts'
 import { scanFrames, type FrameMaker, type Scan } from './spool-frames.ts'
 import {
@@ -27,6 +28,8 @@ export type LeftRun =
       readonly runId: RunId
       readonly accepted: Accepted
       readonly progresses: readonly Progress[]
+      /** Of the step that was cut: what was shown since the last message was kept. */
+      readonly shown: readonly ShownText[]
     }
   | {
       readonly kind: 'ended'
@@ -104,7 +107,10 @@ async function cutRun(runId: RunId, options: LoadOptions): Promise<LeftRun | nul
   if (scan.kind === 'empty') return null
   const [accepted, ...rest] = entriesOf(scan.frames)
   if (accepted?.kind !== 'accepted') return gone(name, null, options)
-  return { kind: 'cut', runId, accepted, progresses: rest.filter((entry) => entry.kind === 'progress') }
+  const progresses = rest.filter((entry) => entry.kind === 'progress')
+  const kept = rest.findLastIndex((entry) => entry.kind === 'progress' && entry.messages !== undefined)
+  const shown = rest.slice(kept + 1).filter((entry) => entry.kind === 'shown')
+  return { kind: 'cut', runId, accepted, progresses, shown }
 }
 
 function entriesOf(frames: readonly Buffer[]): SpoolEntry[] {

@@ -2,7 +2,7 @@
  * What the frames of a run's files say, and how a run's record is told in them: the request once, then only what is new at
  * each commit, so that a long run never writes anything twice. Pure.
  *
- * A run that goes on has a file of `accepted` and `progress`; one that has ended a file of `ended`, its result, and then
+ * A run that goes on has a file of `accepted`, `progress` and `shown`; one that has ended a file of `ended`, its result, and then
  * `tried`, `stored` and `again`. The request, and the keys and headers in it, stand in the first alone. Frames are sealed, so what is read back is
  * what an engine wrote; another form needs another mark at the head of the file.
  */
@@ -14,6 +14,7 @@ import type { StreamEvent } from '../contract/stream-event.ts'
 import { openRecord, type Batch, type BatchCall, type RunRecord } from '../engine/record.ts'
 import type { DeliveryState } from '../contract/delivery.ts'
 import type { DeliveryAttempt } from './ports.ts'
+import type { ShownText } from './shown-text.ts'
 
 /** An idempotency key and the run it began. Times in ms. */
 export interface KnownKey {
@@ -47,6 +48,11 @@ export interface Progress {
   readonly announced?: true
   /** Calls of the open batch that have moved on. */
   readonly calls?: readonly (Pick<BatchCall, 'attempts' | 'outcome'> & { readonly index: number })[]
+}
+
+/** Text that was shown of the step that is under way. */
+export interface Shown extends ShownText {
+  readonly kind: 'shown'
 }
 
 /** A run that has ended, save for its result: that is the frame behind this one, as its own text. */
@@ -87,7 +93,7 @@ export interface Keys {
   readonly keys: readonly KnownKey[]
 }
 
-export type SpoolEntry = Accepted | Progress | Ended | Tried | Stored | Again | Keys
+export type SpoolEntry = Accepted | Progress | Shown | Ended | Tried | Stored | Again | Keys
 
 export function encode(entry: SpoolEntry): string {
   return JSON.stringify(entry)

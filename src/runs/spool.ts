@@ -14,6 +14,7 @@ import { codeOf, realDisk, type StateDisk } from './state-disk.ts'
 import { newFrames, type FrameMaker } from './spool-frames.ts'
 import { encode, resultFrame, type Accepted, type Ended, type KnownKey, type Progress } from './spool-record.ts'
 import type { Stored, Tried } from './spool-record.ts'
+import type { ShownText } from './shown-text.ts'
 
 export interface SpoolOptions {
   /** It must be there. */
@@ -85,6 +86,11 @@ export class Spool {
   /** Written to the system, not to the disk: it outlasts the process, and power as far as the system has got. */
   async progress(runId: RunId, progress: Progress): Promise<WriteFault> {
     return (await this.#live.get(runId)?.append([encode(progress)], false)) ?? null
+  }
+
+  /** As `progress`. */
+  async shown(runId: RunId, shown: ShownText): Promise<WriteFault> {
+    return (await this.#live.get(runId)?.append([encode({ kind: 'shown', ...shown })], false)) ?? null
   }
 
   /**

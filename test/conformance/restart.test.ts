@@ -1,6 +1,6 @@
 /** SPEC §7.3: with STATE_DIR a killed engine loses nothing: the next start ends what was running and delivers what was not. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -45,6 +45,10 @@ function lives(t: TestContext, environment: Readonly<Record<string, string>> = {
 
 const session = { session_id: 's1' }
 
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
+}
+
 test('§7.3 killed in the middle of a text: failed, engine_restarted, delivered, its session and its key kept', async (t) => {
   const { folder, start, kill } = lives(t, { ENGINE_LOCALE: 'ru' })
   const provider = await startProvider(t, [(answer) => answer.text('Half of'), says('Again.')])
@@ -60,6 +64,13 @@ test('§7.3 killed in the middle of a text: failed, engine_restarted, delivered,
   const reader = await first.client.stream(accepted)
   await reader.event('delta')
   const lastId = reader.events.at(-1)?.id ?? ''
+  // What was shown is written within a second.
+  const size = () => statSync(join(folder, `${accepted.run_id}.live`)).size
+  const before = size()
+  await within(
+    until(() => size() > before),
+    () => 'nothing that was shown is written',
+  )
   await kill(first.engine)
   for (const name of readdirSync(folder)) {
     assert.doesNotMatch(readFileSync(join(folder, name), 'latin1'), /SECRET|CONTENT|model|s1/)
@@ -70,7 +81,11 @@ test('§7.3 killed in the middle of a text: failed, engine_restarted, delivered,
   const delivery = await receiver.nth(1)
   const payload = payloadOf(delivery)
   assert.equal(delivery.headers['x-key'], 'header-SECRET')
-  assert.deepEqual([payload.run_id, payload.status, payload.text], [accepted.run_id, 'failed', ''])
+  assert.deepEqual([payload.run_id, payload.status, payload.text], [accepted.run_id, 'failed', 'Half of'])
+  assert.deepEqual(
+    payload.messages.map((message) => [message.role, 'stop_reason' in message ? message.stop_reason : null]),
+    [['assistant', 'error']],
+  )
   assert.equal(payload.error?.code, 'engine_restarted')
   assert.match(payload.error?.message ?? '', /[а-я]/)
   assert.deepEqual(

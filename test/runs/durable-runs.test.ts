@@ -212,6 +212,47 @@ test('calls decided are written before the first is sent, and each answer stands
   assert.deepEqual(await resultAt(), ['deferred', 'unknown'])
 })
 
+test('what was shown of a step that was cut stays, up to its last second, until a message keeps it', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const directory = folder(t)
+  const first = await live(t, directory)
+  const { runId, lease, record } = await first.begin()
+  record.steps = 1
+  record.attempting = { attempt: 1, target: 0 }
+  await lease.commit(record)
+  const resultNow = async () => {
+    const next = await live(t, snapshot(t, directory))
+    const result = JSON.parse((await next.store.get(runId))?.result?.json ?? '') as RunResult
+    return [result.text, result.messages.map((message) => ('stop_reason' in message ? message.stop_reason : ''))]
+  }
+  const show = (offset: number, text: string) => lease.append({ event: 'delta', data: { step: 1, offset, text } })
+  show(0, 'Half ')
+  show(5, 'of it')
+  assert.deepEqual(await resultNow(), ['', []])
+  t.mock.timers.tick(1000)
+  show(10, ' and more')
+  assert.deepEqual(await resultNow(), ['Half of it', ['error']])
+  lease.append({ event: 'reset', data: { step: 1, reason: 'retry' } })
+  assert.deepEqual(await resultNow(), ['', []])
+  show(0, 'Other.')
+  t.mock.timers.tick(1000)
+  assert.deepEqual(await resultNow(), ['Other.', ['error']])
+  record.messages.push({
+    role: 'assistant',
+    content: [{ type: 'text', text: 'Other.' }],
+    provider: null,
+    model: null,
+    stop_reason: 'tool_calls',
+    created_at: '2026-11-30T12:00:00.000Z',
+    run_id: runId,
+    seq: 0,
+  })
+  record.attempting = null
+  await lease.commit(record)
+  t.mock.timers.tick(1000)
+  assert.deepEqual(await resultNow(), ['', ['tool_calls']])
+})
+
 test('the result takes the place of the request, whose secrets are gone with it', async (t) => {
   const directory = folder(t)
   const first = await live(t, directory)
