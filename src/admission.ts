@@ -10,6 +10,7 @@ import { callsOf, type ToolCallPart } from './contract/message.ts'
 import { parseRunRequest } from './contract/parse-run-request.ts'
 import type { Warning } from './contract/result.ts'
 import type { RunRequest } from './contract/run-request.ts'
+import type { TraceContext } from './contract/trace-context.ts'
 import type { Egress } from './egress/egress.ts'
 import { checkHistory } from './engine/history-rules.ts'
 import { checkTicket, type EngineTokens } from './runs/run-token.ts'
@@ -36,12 +37,17 @@ export interface Judgement {
 export type Judge = (body: Json) => Judgement
 
 export function createAdmission(judge: Judge): Admit {
-  return async (body) => {
-    const { refusal, request, warnings } = judge(body)
+  return async (body, trace) => {
+    const { refusal, request: judged, warnings } = judge(body)
     if (refusal !== null) return refusal
+    const request = trace === null ? judged : traced(judged, trace)
     const told = [...warnings, ...paramWarnings(request.targets)]
     return { kind: 'admitted', admission: { request, warnings: told, fingerprint: fingerprint(comparable(body)) } }
   }
+}
+
+function traced(request: RunRequest, trace: TraceContext): RunRequest {
+  return { ...request, trace, callback: request.callback === null ? null : { ...request.callback, trace } }
 }
 
 export function createJudge(parts: JudgeParts): Judge {

@@ -21,6 +21,7 @@ import {
   openErrorWebhook,
   openJournal,
   openLoadMeter,
+  openTracing,
   runFactsOf,
   secretsOf,
   version,
@@ -65,7 +66,7 @@ export class StartFault extends Error {}
 /** Callbacks get this long to be flushed once the runs have ended. */
 const FLUSH_MS = 10_000
 
-/** Errors that were counted and not told get this long to be. */
+/** Errors that were counted and not told, and spans that wait, get this long to be sent. */
 const LAST_NOTICES_MS = 3000
 
 /** Streams get this long to write their last events, and answers their last bytes. */
@@ -81,7 +82,13 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
   const egress = countedEgress(openEgress(settings), metrics)
   const redactor = createRedactor(secretsOf(settings))
   const errorWebhook = openErrorWebhook(settings, egress, logger)
-  const journalBook = openJournal(settings, { redactor, errorWebhook, logger, metrics })
+  const tracing = openTracing(settings, logger, {
+    egress,
+    metrics,
+    journal: (entry) => journal(entry),
+    redact: (text) => redactor.text(text),
+  })
+  const journalBook = openJournal(settings, { redactor, errorWebhook, logger, metrics, tracing })
   const journal = journalBook.write
   const keys = keysOf(settings)
   const table = providerTable(settings.gigachatScope)
@@ -104,6 +111,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
   const outbox = createOutbox({
     egress,
     secrets: settings.callbackSecrets,
+    sampler: tracing?.sampler,
     store: runs.store,
     pausesMs: settings.callbackPausesMs,
     onBug: (run_id, error) => journal({ event: 'bug', run_id, stack: stackOf(error) }),
@@ -128,6 +136,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     lateResults,
     now: Date.now,
     random: Math.random,
+    sampler: tracing?.sampler,
     resultUrl(runId, callId) {
       redactor.holdTokens([callToken(tokens, runId, callId)])
       return resultUrl({ publicUrl, tokens, runId }, callId)
@@ -149,6 +158,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     createRunner({
       sourcesFor(record) {
         hold(record.runId, record.request)
+        tracing?.begin({ ...record, startedAtMs: instantOf(record.startedAt) })
         const live = liveSources({ modelForRun: () => model.forRun(), tools: createTools(toolParts), ticket })
         return recorder?.record(record, live) ?? live
       },
@@ -221,7 +231,8 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     await recorder?.flush()
     await closeServer(server)
     await runs.close()
-    await errorWebhook?.close(AbortSignal.timeout(LAST_NOTICES_MS))
+    const lastNotices = AbortSignal.timeout(LAST_NOTICES_MS)
+    await Promise.all([tracing?.close(lastNotices), errorWebhook?.close(lastNotices)])
     await journalBook.close()
     await egress.close()
     load.close()

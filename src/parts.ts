@@ -16,6 +16,7 @@ import type { Redactor } from './journal/redact.ts'
 import { createLoadMeter, type LoadMeter } from './load/load-meter.ts'
 import type { EngineMetrics } from './observe/engine-metrics.ts'
 import { createJournalMetrics } from './observe/journal-metrics.ts'
+import { createTracing, tracesUrl, type Tracing, type TracingParts } from './observe/tracing.ts'
 import { gigachatHosts } from './providers/gigachat/own-hosts.ts'
 import type { KeySettings } from './providers/keys.ts'
 import type { Settings } from './settings.ts'
@@ -58,7 +59,8 @@ export function secretsOf({ apiKeys, callbackSecrets, engineTokens, ...settings 
   const passwords = proxies.map((url) => decodeURIComponent(url?.password ?? ''))
   // Whoever has the address of a webhook can often post to it.
   const { pathname = '' } = URL.parse(settings.errorWebhookUrl ?? '') ?? {}
-  const own = [...engineTokens, ...settings.stateKeys, ...(callbackSecrets ?? [])]
+  const toCollector = Object.values(settings.tracing?.headers ?? {})
+  const own = [...engineTokens, ...settings.stateKeys, ...(callbackSecrets ?? []), ...toCollector]
   const pem = settings.gigachatTls.identity?.key.split('\n').filter((line) => !line.startsWith('-----')) ?? []
   return [...own, ...Object.values(apiKeys), ...passwords, ...pem, pathname].filter(Boolean)
 }
@@ -73,6 +75,16 @@ export function openErrorWebhook(settings: Settings, egress: Egress, logger: Log
   return createErrorWebhook({ url, secrets, egress, now: Date.now, onFailure })
 }
 
+/** null: nothing is traced. */
+export function openTracing(settings: Settings, logger: Logger, parts: Omit<TracingParts, 'version'>): Tracing | null {
+  if (settings.tracing === null) return null
+  const url = tracesUrl(settings.tracing.endpoint)
+  const refusal = parts.egress.judge('telemetry', url, [ownHost(url)])
+  if (refusal !== null)
+    logger.error(refusal, 'OTEL_EXPORTER_OTLP_ENDPOINT is refused by the egress rules: no span is sent')
+  return createTracing(settings.tracing, { ...parts, version: version() })
+}
+
 export function openJournal(
   settings: Settings,
   parts: {
@@ -80,16 +92,21 @@ export function openJournal(
     readonly errorWebhook: ErrorWebhook | null
     readonly logger: Logger
     readonly metrics: EngineMetrics
+    readonly tracing: Tracing | null
   },
 ): Journal {
   const { logDir: folder, logRetentionDays: retentionDays, logDirMaxBytes: maxBytes } = settings
+  const { tracing } = parts
   const record = createJournalMetrics(parts.metrics)
+  const log = createLogJournal(parts.logger)
   return createJournal({
     clear: (entry) => parts.redactor.entry(entry),
     ...(settings.logContent ? { clearContent: (text) => parts.redactor.text(text) } : {}),
-    log: createLogJournal(parts.logger),
+    log: (entry) => log(tracing?.marked(entry) ?? entry),
     onEntry(entry, item) {
-      record(entry, msOfId(item.id))
+      const at = msOfId(item.id)
+      record(entry, at)
+      tracing?.note(entry, at)
       parts.errorWebhook?.note(entry, item)
     },
     onLost: () => parts.metrics.journalLost.add([]),

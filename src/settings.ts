@@ -8,6 +8,8 @@ import { type HostTls, pemProblem } from './egress/host-tls.ts'
 import type { AllowRule } from './egress/policy.ts'
 import type { PrivateAllow } from './egress/private-allow.ts'
 import { isTimeZone } from './contract/time-zone.ts'
+import type { TracingSettings } from './observe/tracing.ts'
+import { TRACING_NAMES, tracingSettings } from './observe/tracing-settings.ts'
 import { PROVIDERS, type ProviderName } from './contract/run-request.ts'
 import { locales, type Locale } from './i18n/say.ts'
 import { DEFAULT_AUTH_URL, DEFAULT_SCOPE, type Scope, SCOPES } from './providers/gigachat/token-settings.ts'
@@ -77,6 +79,8 @@ export interface Settings {
   readonly logLevel: LogLevel
   /** METRICS_PUBLIC: anybody may read GET /metrics. */
   readonly metricsPublic: boolean
+  /** What the variables of OpenTelemetry say; null: OTEL_EXPORTER_OTLP_ENDPOINT is not set, and nothing is traced. */
+  readonly tracing: TracingSettings | null
 }
 
 export type SettingsOutcome =
@@ -142,6 +146,7 @@ export const settingNames: readonly string[] = [
   'RECORD_DIR',
   'LOG_LEVEL',
   'METRICS_PUBLIC',
+  ...TRACING_NAMES,
 ]
 
 export function readSettings(environment: Environment): SettingsOutcome {
@@ -198,6 +203,7 @@ export function readSettings(environment: Environment): SettingsOutcome {
     recordDir: reader.folder('RECORD_DIR'),
     logLevel: reader.word('LOG_LEVEL', LOG_LEVELS, 'info'),
     metricsPublic: reader.flag('METRICS_PUBLIC'),
+    tracing: tracingSettings(reader),
   }
   return reader.faults.length === 0 ? { ok: true, settings } : { ok: false, faults: reader.faults }
 }

@@ -287,9 +287,9 @@ test('SPEC §3.6 tells the defaults that hold, and the bounds that are checked',
   assert.ok(prose('3.4').includes(META_MAX_BYTES.toLocaleString('en-US')))
 })
 
-test('SPEC §12.6 lists exactly the metrics, each with its type, its labels and its meaning', () => {
+test('docs/metrics.md lists exactly the metrics, each with its type, its labels and its meaning', () => {
   const families = createEngineMetrics().registry.families()
-  const documented = rows(section('12.6')).map(([name, type, labels = '', help]) =>
+  const documented = rows(read('docs/metrics.md')).map(([name, type, labels = '', help]) =>
     [name, type, labels.replaceAll(/[`–]/g, ''), help].join(' | '),
   )
   sameList(
@@ -301,6 +301,14 @@ test('SPEC §12.6 lists exactly the metrics, each with its type, its labels and 
   const text = prose('12.6')
   for (const bound of [`${MOST_MODELS} models`, `${MOST_TOOLS} tools`, `${MOST_CURRENCIES} currencies`])
     assert.ok(text.includes(bound), bound)
+})
+
+test('SPEC §12.7 lists exactly the attributes of the spans', () => {
+  const documented = rows(section('12.7')).flatMap(([, , , attributes = '']) =>
+    [...attributes.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+  )
+  const coded = [...(source.get('observe/run-spans.ts') ?? '').matchAll(/'((?:gen_ai|theloop|error|http)\.[a-z_.]+)'/g)]
+  sameList([...new Set(documented)], [...new Set(coded.map(([, name = '']) => name))])
 })
 
 test('metrics are named as Prometheus wants them', () => {

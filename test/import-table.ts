@@ -38,7 +38,7 @@ export const importTable: Readonly<Record<string, ImportRule>> = {
   tools: {
     folders: ['contract', 'egress'],
     files: ['engine/ports.ts'],
-    node: ['crypto', 'util', 'zlib'],
+    node: ['util', 'zlib'],
     packages: ['re2js'],
   },
   delivery: { folders: ['contract', 'egress'], files: ['runs/ports.ts'], node: ['crypto'], packages: [] },
@@ -51,8 +51,8 @@ export const importTable: Readonly<Record<string, ImportRule>> = {
   },
   observe: {
     folders: ['contract', 'egress'],
-    files: ['engine/ports.ts', 'load/load-meter.ts', 'providers/key-gate.ts'],
-    node: [],
+    files: ['engine/ports.ts', 'load/load-meter.ts', 'providers/key-gate.ts', 'settings/setting-reader.ts'],
+    node: ['crypto'],
     packages: [],
   },
   runs: { folders: ['contract', 'engine', 'usage'], node: ['crypto', 'fs', 'os', 'path'], packages: ['ulid'] },
@@ -79,7 +79,13 @@ export const importTable: Readonly<Record<string, ImportRule>> = {
 export const rootFiles: Readonly<Record<string, ImportRule | 'everything'>> = {
   'settings.ts': {
     folders: ['contract', 'egress', 'i18n', 'settings'],
-    files: ['delivery/callback-settings.ts', 'delivery/envelope.ts', 'providers/gigachat/token-settings.ts'],
+    files: [
+      'delivery/callback-settings.ts',
+      'delivery/envelope.ts',
+      'observe/tracing.ts',
+      'observe/tracing-settings.ts',
+      'providers/gigachat/token-settings.ts',
+    ],
     node: [],
     packages: [],
   },

@@ -85,3 +85,54 @@ test('GigaChat: each fault names its variable, and neither a path nor a text is 
     }
   }
 })
+
+test('the variables of OpenTelemetry mean what they mean everywhere', () => {
+  const token = 'sixteen-characters'
+  const read = (environment: Readonly<Record<string, string>>) => readSettings({ ENGINE_TOKEN: token, ...environment })
+  const none = read({ OTEL_SERVICE_NAME: 'x' })
+  assert.ok(none.ok && none.settings.tracing === null)
+  const all = read({
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otlp.example.com/otlp/',
+    OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Bearer%20abc%3D%3D, x-scope=a=b',
+    OTEL_SERVICE_NAME: 'shop',
+    OTEL_TRACES_SAMPLER: 'traceidratio',
+    OTEL_TRACES_SAMPLER_ARG: '0.25',
+  })
+  assert.ok(all.ok)
+  assert.deepEqual(all.settings.tracing, {
+    endpoint: 'https://otlp.example.com/otlp',
+    headers: { authorization: 'Bearer abc==', 'x-scope': 'a=b' },
+    serviceName: 'shop',
+    sampler: 'traceidratio',
+    ratio: 0.25,
+  })
+  const standard = read({ OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otlp.example.com' })
+  assert.ok(standard.ok)
+  assert.deepEqual(standard.settings.tracing, {
+    endpoint: 'https://otlp.example.com',
+    headers: {},
+    serviceName: 'theloop',
+    sampler: 'parentbased_always_on',
+    ratio: 1,
+  })
+})
+
+test('a fault in them names the variable and no secret', () => {
+  const outcome = readSettings({
+    ENGINE_TOKEN: 'sixteen-characters',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'otlp.example.com:4317',
+    OTEL_EXPORTER_OTLP_HEADERS: 'SECRET',
+    OTEL_TRACES_SAMPLER: 'sometimes',
+    OTEL_TRACES_SAMPLER_ARG: '10',
+  })
+  assert.ok(!outcome.ok)
+  assert.deepEqual(
+    outcome.faults.map((fault) => fault.split(' ', 1)[0]),
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_TRACES_SAMPLER', 'OTEL_TRACES_SAMPLER_ARG'],
+  )
+  assert.doesNotMatch(outcome.faults.join(), /SECRET/)
+  for (const bad of ['a=%zz', '=x', 'a b=x', 'a=']) {
+    const one = readSettings({ ENGINE_TOKEN: 'sixteen-characters', OTEL_EXPORTER_OTLP_HEADERS: bad })
+    assert.ok(!one.ok, bad)
+  }
+})

@@ -6,6 +6,7 @@ import { Type, type Static } from 'typebox'
 import type { Json, JsonObject } from './json.ts'
 import { StoredMessage } from './message.ts'
 import { anyObject, closed, maybe, oneWordOf, open, secret, text, wholeNumber } from './schema.ts'
+import type { TraceContext } from './trace-context.ts'
 
 export const CONTRACT_VERSION = '1'
 
@@ -254,6 +255,8 @@ export interface StreamOptions {
 export interface Callback {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
+  /** As that of the request: it is kept as long as the callback is. */
+  readonly trace?: TraceContext
 }
 
 /** A request with every default filled in. Plain JSON. */
@@ -276,6 +279,8 @@ export interface RunRequest {
   /** IANA name: meta.timezone, else DEFAULT_TIMEZONE. */
   readonly timezone: string
   readonly wait: boolean
+  /** Where the request stands in its caller's trace; it came in headers. Absent: the caller named none. */
+  readonly trace?: TraceContext
 }
 
 /** SPEC §3.6: what stands where the request says nothing. */

@@ -6,6 +6,7 @@
  * followed, so that no other host sees the secret.
  */
 import type { DeliveryFault } from '../contract/delivery.ts'
+import { runSpanId, type Sampler, traceHeaders } from '../contract/trace-context.ts'
 import { instantText } from '../contract/instant.ts'
 import { retryAfterMs } from '../contract/retry-after.ts'
 import type { Egress, EgressAnswer, EgressResponse } from '../egress/egress.ts'
@@ -25,6 +26,8 @@ export interface DeliverParts {
   readonly egress: Egress
   /** CALLBACK_SECRET; each must be able to stand in a header. null: it is not set, and nothing is sent unsigned. */
   readonly secrets: Secrets | null
+  /** Which traces are recorded. Default: none is. */
+  readonly sampler?: Sampler | undefined
   /** Default: `TRY_TIMEOUT_MS`. */
   readonly tryTimeoutMs?: number
 }
@@ -38,7 +41,8 @@ export interface TryOutcome {
 
 /** Aborting `signal` ends the try at once, as a failed one. */
 export async function deliver(letter: Envelope, parts: DeliverParts, signal: AbortSignal): Promise<TryOutcome> {
-  const { egress, secrets, tryTimeoutMs = TRY_TIMEOUT_MS } = parts
+  const { egress, sampler = null, secrets, tryTimeoutMs = TRY_TIMEOUT_MS } = parts
+  const { callback, runId } = letter
   const startedAt = Date.now()
   if (secrets === null) return unsigned(startedAt)
   const stop = new AbortController()
@@ -58,8 +62,11 @@ export async function deliver(letter: Envelope, parts: DeliverParts, signal: Abo
   const answer = await egress.request({
     purpose: 'callback',
     method: 'POST',
-    url: letter.callback.url,
-    headers: headersOf(letter, secrets, startedAt),
+    url: callback.url,
+    headers: {
+      ...headersOf(letter, secrets, startedAt),
+      ...traceHeaders(callback.trace ?? null, { runId, spanId: runSpanId(runId) }, sampler),
+    },
     body: letter.body,
     signal: stop.signal,
   })

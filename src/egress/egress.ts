@@ -5,13 +5,13 @@
  */
 
 /** What a call is for; it decides which rules the URL must meet. */
-export type Purpose = 'tool' | 'callback' | 'provider' | 'error_webhook' | 'image'
+export type Purpose = 'tool' | 'callback' | 'provider' | 'error_webhook' | 'telemetry' | 'image'
 
 export interface EgressRequest {
   readonly purpose: Purpose
   /**
    * Hosts (`host` or `host:port`, default 443) that are allowed beside the list: with purpose `provider` the provider's own,
-   * with `error_webhook` the operator's. Without meaning for the other purposes.
+   * with `error_webhook` and `telemetry` the operator's. Without meaning for the other purposes.
    */
   readonly ownHosts?: readonly string[]
   /** With purpose `provider`: its name, which selects PROXY_<PROVIDER>. */

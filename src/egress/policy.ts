@@ -146,6 +146,7 @@ function rulesFor(purpose: Purpose, rules: EgressRules, ownHosts: readonly strin
     case 'image':
       return rules.allowlist
     case 'error_webhook':
+    case 'telemetry':
       return [...rules.allowlist, ...ownRules(ownHosts)]
     case 'provider':
       return [...rules.providerAllowlist, ...ownRules(ownHosts)]

@@ -209,6 +209,7 @@ function orderOf(record: RunRecord, tool: Tool, call: BatchCall): CallOrder {
     operationKey: operationKey(facts),
     originRequestId: request.origin_request_id,
     meta: request.meta,
+    trace: request.trace,
     deadlineAt: lastCallAt(record),
     maxResultBytes: request.limits.tool_result_max_bytes,
   }

@@ -12,6 +12,7 @@ import type { PendingCall, Warning } from '../contract/result.ts'
 import type { RunRequest, Tool } from '../contract/run-request.ts'
 import type { SentenceKey } from '../contract/sentence.ts'
 import type { DoneEvent, ResetReason, StreamEvent } from '../contract/stream-event.ts'
+import type { TraceContext } from '../contract/trace-context.ts'
 import type { Attempt } from '../contract/usage.ts'
 
 /** Why a run is being stopped from outside. */
@@ -127,6 +128,8 @@ export interface CallOrder {
   readonly operationKey: string
   readonly originRequestId: string
   readonly meta: JsonObject
+  /** As in the request. */
+  readonly trace?: TraceContext | undefined
   /** Absolute time in ms: the call is over by then. */
   readonly deadlineAt: number
   readonly maxResultBytes: number

@@ -16,7 +16,14 @@ const ERRORS = new Set([
   'state_unreadable',
 ])
 /** Somebody may want to look. */
-const WARNINGS = new Set(['overload_began', 'failed', 'write_not_deferred', 'repeat', 'recording_failed'])
+const WARNINGS = new Set([
+  'overload_began',
+  'failed',
+  'write_not_deferred',
+  'repeat',
+  'recording_failed',
+  'traces_failed',
+])
 /** The milestones of a run; everything else is detail. */
 const MILESTONES = new Set([
   'accepted',
@@ -28,6 +35,7 @@ const MILESTONES = new Set([
   'callback_attempt',
   'log_dir_back',
   'overload_ended',
+  'traces_back',
 ])
 
 export function createLogJournal(logger: Logger): (entry: JournalEntry) => void {

@@ -1,5 +1,5 @@
 /**
- * Every metric there is: its name, what it means, its labels and its buckets. SPEC §12.6 is the table of these; a test compares
+ * Every metric there is: its name, what it means, its labels and its buckets. docs/metrics.md is the table of these; a test compares
  * the two, and the dashboard and the alerts under docs/ may name nothing else.
  *
  * No label holds an id of a run, a session, a user or a tenant, and none a key. Models, tools and currencies come from
@@ -35,6 +35,7 @@ export function createEngineMetrics() {
   // What is alerted on counts from 0: the first of its kind is an increase, too.
   for (const outcome of ['delivered', 'acked', 'undelivered', 'dropped']) metrics.results.add([outcome], 0)
   for (const outcome of ['ok', 'failed']) metrics.stateWrites.add([outcome], 0)
+  for (const outcome of ['exported', 'dropped']) metrics.spans.add([outcome], 0)
   for (const event of ALERTING) metrics.entries.add([event], 0)
   return metrics
 }
@@ -247,6 +248,11 @@ function outsideMetrics(registry: Registry) {
       name: 'theloop_egress_faults_total',
       help: 'Calls that got no answer, by purpose and kind of fault.',
       labels: closed('purpose', 'kind'),
+    }),
+    spans: registry.counter({
+      name: 'theloop_spans_total',
+      help: 'Spans for OTEL_EXPORTER_OTLP_ENDPOINT: exported, or dropped because it did not take them in time.',
+      labels: closed('outcome'),
     }),
     stateWrites: registry.counter({
       name: 'theloop_state_writes_total',

@@ -6,6 +6,7 @@
  */
 import type { DeliveryState } from '../contract/delivery.ts'
 import type { RunId } from '../contract/ids.ts'
+import { traceIdOf } from '../contract/trace-context.ts'
 import type { Callback } from '../contract/run-request.ts'
 import type { WriteJournal } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
@@ -147,8 +148,9 @@ class Registry implements RunStore, RunQueue, EventLog {
     this.#keys.set(key, began)
     if (sessionKey !== null) this.#sessions.set(sessionKey, entry.runId)
     const { model, provider } = request.targets[0]
+    const trace_id = traceIdOf(entry.runId, request.trace ?? null)
     this.#options.journal(
-      { event: 'accepted', run_id: entry.runId, session_id: request.session_id, provider, model },
+      { event: 'accepted', run_id: entry.runId, session_id: request.session_id, trace_id, provider, model },
       () => ({ message: request.messages.at(-1) }),
     )
     this.#running += 1

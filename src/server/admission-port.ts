@@ -4,6 +4,7 @@
  */
 import type { Fault } from '../contract/errors.ts'
 import type { Json } from '../contract/json.ts'
+import type { TraceContext } from '../contract/trace-context.ts'
 import type { Admission } from '../runs/ports.ts'
 
 export type AdmissionAnswer =
@@ -15,5 +16,5 @@ export type AdmissionAnswer =
       readonly faults: readonly Fault[]
     }
 
-/** Judges a body without starting anything. Never rejects. */
-export type Admit = (body: Json) => Promise<AdmissionAnswer>
+/** Judges a body without starting anything; `trace`: what its headers say of its caller's trace. Never rejects. */
+export type Admit = (body: Json, trace: TraceContext | null) => Promise<AdmissionAnswer>

@@ -1,6 +1,7 @@
 /** POST /runs (SPEC §3): from a body to 202, 200, a waited result, or the reason why nothing was started. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { assertNever } from '../contract/assert-never.ts'
+import { parseTraceContext, type TraceContext } from '../contract/trace-context.ts'
 import type { AdmitOutcome, Admission } from '../runs/ports.ts'
 import { cancelUrl, streamUrl } from '../runs/run-links.ts'
 import type { AdmissionAnswer } from './admission-port.ts'
@@ -23,7 +24,7 @@ export async function startRun(
 ): Promise<FastifyReply> {
   const body = readJsonBody(request.headers, request.body as Uint8Array | undefined)
   if (body.kind === 'fault') return sendError(reply, body)
-  const answer = await options.admit(body.value)
+  const answer = await options.admit(body.value, traceOf(request))
   if (answer.kind === 'refused') return sendError(reply, refusal(answer))
   if (options.draining()) return sendError(reply, DRAINING)
 
@@ -44,6 +45,12 @@ export async function startRun(
     default:
       return assertNever(outcome)
   }
+}
+
+/** Of a header that stands twice nothing is believed: Node joins it, and no `traceparent` reads so. */
+function traceOf({ headers }: FastifyRequest): TraceContext | null {
+  const text = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(',') : value)
+  return parseTraceContext(text(headers['traceparent']), text(headers['tracestate']))
 }
 
 function refusal({ code, faults }: Extract<AdmissionAnswer, { kind: 'refused' }>): ErrorFacts {

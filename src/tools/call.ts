@@ -5,6 +5,7 @@
  * to is decided by the tool's last word; where a request was sent and no word came, it is `unknown`, never an error.
  */
 import { assertNever } from '../contract/assert-never.ts'
+import type { Sampler } from '../contract/trace-context.ts'
 import type { Egress } from '../egress/egress.ts'
 import type { CallOrder, CallOutcome } from '../engine/ports.ts'
 import { judgeResult, type Settled } from './answer.ts'
@@ -25,6 +26,8 @@ export interface CallParts {
   readonly now: () => number
   /** From 0 up to 1. */
   readonly random: () => number
+  /** Which traces are recorded. Default: none is. */
+  readonly sampler?: Sampler | undefined
 }
 
 /** SPEC §5.4. */
@@ -118,14 +121,14 @@ class ToolCall {
 
   /** One request, unless the call is stopped before its answer is there. */
   async #attempt(): Promise<AttemptEnd | { readonly kind: 'stopped'; readonly stop: Stop }> {
-    const { egress, now, random, resultUrl } = this.#parts
+    const { egress, now, resultUrl, sampler = null } = this.#parts
     const order = this.#order
     this.attempts += 1
     const exchange = exchangeOf(order, {
       attempt: this.attempts,
       resultUrl: resultUrl(order.runId, order.callId),
       leftMs: this.#deadlineAt - now(),
-      random,
+      sampler,
     })
     const maxBodyBytes = Math.max(4 * order.maxResultBytes, MIN_BODY_LIMIT_BYTES)
     const controller = new AbortController()

@@ -4,9 +4,8 @@
  * The body is written from the parsed arguments, so what was checked is what is sent. It never carries X-Engine-Secret:
  * that is between the engine and the callback.
  */
-import { createHash } from 'node:crypto'
-import type { RunId } from '../contract/ids.ts'
 import { CONTRACT_VERSION } from '../contract/run-request.ts'
+import { callSpanId, type Sampler, traceHeaders } from '../contract/trace-context.ts'
 import type { ToolCallBody } from '../contract/tool-exchange.ts'
 import type { CallOrder } from '../engine/ports.ts'
 
@@ -18,8 +17,8 @@ export interface AttemptFacts {
   readonly resultUrl: string
   /** Milliseconds left for the call. */
   readonly leftMs: number
-  /** From 0 up to 1; makes the span id. */
-  readonly random: () => number
+  /** Which traces are recorded; null: none is. */
+  readonly sampler: Sampler | null
 }
 
 export interface Exchange {
@@ -50,7 +49,7 @@ export function exchangeOf(order: CallOrder, facts: AttemptFacts): Exchange {
       'Accept-Encoding': 'identity',
       'Idempotency-Key': order.callKey,
       'X-Deadline-Ms': String(Math.max(1, Math.floor(facts.leftMs))),
-      traceparent: traceparent(order.runId, facts.random),
+      ...traceHeaders(order.trace ?? null, { runId: order.runId, spanId: callSpanId(order.callId) }, facts.sampler),
     },
     // Raw numbers are written with their own digits.
     body: JSON.stringify(body),
@@ -61,13 +60,4 @@ export function exchangeOf(order: CallOrder, facts: AttemptFacts): Exchange {
 function toolHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   const never = new Set(['x-engine-secret', 'x-deadline-ms'])
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !never.has(name.toLowerCase())))
-}
-
-/** W3C Trace Context, version 00, sampled. One trace a run: its id is made from the run's. One span an attempt. */
-function traceparent(runId: RunId, random: () => number): string {
-  const trace = createHash('sha256').update(runId, 'utf8').digest('hex').slice(0, 32)
-  const bytes = Array.from({ length: 8 }, () => Math.floor(random() * 256))
-  const span = bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')
-  // A span id of zeros means "none".
-  return `00-${trace}-${/^0+$/.test(span) ? '0000000000000001' : span}-01`
 }

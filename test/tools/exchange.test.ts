@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { callId, runId } from '../../src/contract/ids.ts'
 import { isJsonObject, parseJson, type JsonObject } from '../../src/contract/json.ts'
+import type { CallOrder } from '../../src/engine/ports.ts'
 import { exchangeOf, type AttemptFacts } from '../../src/tools/exchange.ts'
 import { callOrder, CALL, RUN } from './tool-order.ts'
 
@@ -8,7 +10,7 @@ const facts: AttemptFacts = {
   attempt: 2,
   resultUrl: 'https://engine.example/r?token=t',
   leftMs: 1234.9,
-  random: () => 0.5,
+  sampler: null,
 }
 
 function objectIn(text: string): JsonObject {
@@ -48,7 +50,7 @@ test('the headers are those of the contract beside the tool’s own', () => {
     'Idempotency-Key': order.callKey,
     'X-Deadline-Ms': '1234',
   })
-  assert.match(traceparent ?? '', /^00-[0-9a-f]{32}-8080808080808080-01$/)
+  assert.match(traceparent ?? '', /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
 })
 
 test('X-Engine-Secret is never sent, and X-Deadline-Ms is the engine’s own', () => {
@@ -61,22 +63,29 @@ test('X-Engine-Secret is never sent, and X-Deadline-Ms is the engine’s own', (
   assert.equal(body.includes('"S"'), false)
 })
 
-test('all calls of a run are in one trace, each attempt is a span of its own', () => {
-  let state = 0
-  const random = () => (state = (state + 0.37) % 1)
-  const parts = (runId?: string) => {
-    const order = callOrder(runId === undefined ? {} : { runId: runId as typeof RUN })
-    return exchangeOf(order, { ...facts, random }).headers['traceparent']?.split('-') ?? []
-  }
-  const [first, second, other] = [parts(), parts(), parts('run_01JDZZZZZZZZZZZZZZZZZZZZZZ')]
-  assert.equal(first[1], second[1])
-  assert.notEqual(first[2], second[2])
-  assert.notEqual(first[1], other[1])
+test('all calls of a run are in one trace, each call is a span of its own', () => {
+  const parts = (order: Partial<CallOrder> = {}, attempt = 1) =>
+    exchangeOf(callOrder(order), { ...facts, attempt }).headers['traceparent']?.split('-') ?? []
+  const first = parts()
+  const other = parts({ callId: callId('01JDZZZZZZZZZZZZZZZZZZZZZC') })
+  assert.equal(first[1], other[1])
+  assert.notEqual(first[2], other[2])
+  // A retry is the same call.
+  assert.deepEqual(parts({}, 2), first)
+  assert.notEqual(parts({ runId: runId('01JDZZZZZZZZZZZZZZZZZZZZZZ') })[1], first[1])
 })
 
-test('a span id is never all zeros', () => {
-  const { headers } = exchangeOf(callOrder(), { ...facts, random: () => 0 })
-  assert.match(headers['traceparent'] ?? '', /-0000000000000001-01$/)
+test('a call is in the trace of whoever started the run', () => {
+  const trace = { traceId: 'a'.repeat(32), parentId: 'b'.repeat(16), flags: 1, state: 'vendor=x' }
+  const sent = (sampler: AttemptFacts['sampler']) => exchangeOf(callOrder({ trace }), { ...facts, sampler }).headers
+  // Nothing is recorded here: what the caller said goes on as it is.
+  const passedOn = sent(null)
+  assert.equal(passedOn['traceparent'], `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`)
+  assert.equal(passedOn['tracestate'], 'vendor=x')
+  const recorded = sent(() => true)
+  assert.match(recorded['traceparent'] ?? '', /^00-a{32}-(?!b{16})[0-9a-f]{16}-01$/)
+  assert.equal(recorded['tracestate'], 'vendor=x')
+  assert.match(sent(() => false)['traceparent'] ?? '', /^00-a{32}-[0-9a-f]{16}-00$/)
 })
 
 test('no less than a millisecond is announced', () => {
