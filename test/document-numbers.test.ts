@@ -31,6 +31,7 @@ function constant(file: string, name: string): number {
 
 const commas = (number: number) => number.toLocaleString('en-US')
 const seconds = (ms: number) => `${ms / 1000} s`
+const mebi = (units: number) => `${units / 1024 / 1024} Mi`
 const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
 const kibibytes = (bytes: number) => `${bytes / 1024} KiB`
 const plain = String
@@ -67,6 +68,7 @@ const SENTENCES: readonly (readonly [string, string, (value: number) => string, 
   ['8.4', 'after a finish word at most # are given', seconds, 'providers/attempt-deadlines.ts', 'LATE_MS'],
   ['8.4', 'is at most #, the whole', mebibytes, 'providers/answer-feed.ts', 'MAX_EVENT_LENGTH'],
   ['8.4', 'the whole of it #;', mebibytes, 'providers/answer-feed.ts', 'MAX_ANSWER_BYTES'],
+  ['8.4', 'says in it is at most # characters', mebi, 'providers/answer-feed.ts', 'MAX_OUTPUT_LENGTH'],
   ['8.4', 'Of one answer # calls', plain, 'providers/arguments.ts', 'MAX_CALLS'],
   ['8.4', 'is read for # and', seconds, 'providers/attempt-deadlines.ts', 'ERROR_BODY_MS'],
   ['8.4', 'for 5 s and #.', kibibytes, 'providers/attempt.ts', 'MAX_ERROR_BYTES'],

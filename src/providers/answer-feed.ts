@@ -21,6 +21,12 @@ export const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 /** The whole answer on the wire: a chunk of 300 bytes a token leaves room for 800,000 tokens. */
 export const MAX_ANSWER_BYTES = 256 * 1024 * 1024
 
+/**
+ * What the model said in it, in UTF-16 units: it is kept, shown and sent back whole, so it costs many times what it weighs
+ * on the wire. No model says a tenth of this at once.
+ */
+export const MAX_OUTPUT_LENGTH = 16 * 1024 * 1024
+
 /** What a stream can begin with; the field names of the SSE grammar, and a comment. */
 const FIELDS = ['data:', 'event:', 'id:', 'retry:', ':']
 const STREAMING = { stream: true } as const
@@ -62,6 +68,8 @@ export class AnswerFeed {
     this.#bytes += chunk.byteLength
     if (this.#bytes > MAX_ANSWER_BYTES) this.fault ??= `the answer is larger than ${MAX_ANSWER_BYTES} bytes`
     this.#text(this.#decoder.decode(chunk, STREAMING))
+    if (this.#reader.outputLength > MAX_OUTPUT_LENGTH)
+      this.fault ??= `the model said more than ${MAX_OUTPUT_LENGTH} characters`
   }
 
   /**

@@ -389,6 +389,8 @@ test('PS-29: an event, a document or an answer without end is given up at its bo
     [endless('data: ', piece), /one event is larger/],
     [endless('{"a":"', piece), /the JSON body is larger/],
     [endless(TX('Hi'), comment), /the answer is larger/],
+    [endless(TX('Hi'), Buffer.from(TX('x'.repeat(512 * 1024)))), /the model said more than 16777216 characters/],
+    [endless(RE('Hm'), Buffer.from(RE('x'.repeat(512 * 1024)))), /the model said more than/],
   ] as const) {
     const outcome = await begin(t, 'http://127.0.0.1:1/v1', { egress }).outcome
     assert.equal(outcome.fault?.class, 'malformed')
