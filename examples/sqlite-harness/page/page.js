@@ -356,10 +356,20 @@ function label() {
   log.setAttribute('aria-label', words.title)
   text.setAttribute('aria-label', words.message)
   text.placeholder = words.placeholder
-  byId('send').textContent = words.send
+  labelButton(byId('send'), words.send, '↑')
   byId('to-end').setAttribute('aria-label', words.toEnd)
   byId('to-end').title = words.toEnd
-  stopButton.textContent = words.stop
+  labelButton(stopButton, words.stop, '■')
+}
+
+/** A word, or on a phone a sign for it. */
+function labelButton(button, word, sign) {
+  button.setAttribute('aria-label', word)
+  button.title = word
+  button.append(
+    element('span', { class: 'word', 'aria-hidden': 'true' }, word),
+    element('span', { class: 'sign', 'aria-hidden': 'true' }, sign),
+  )
 }
 
 label()

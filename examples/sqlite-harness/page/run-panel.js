@@ -15,7 +15,11 @@ export function runElement({ steps, usage, tool_calls, status, audit }, words, l
     cost: cost(usage.cost),
   })
   const figures = { number, cost, status: (name) => words.statuses[name] ?? name, seconds: secondsIn(locale) }
-  const remarks = [figures.status(status), usage.complete ? null : words.estimated, audit ? words.audit : null]
+  const remarks = [
+    `${words.status}: ${figures.status(status)}`,
+    usage.complete ? null : words.estimated,
+    audit ? words.audit : null,
+  ]
   const tables = element(
     'div',
     { class: 'tables', tabindex: '0', role: 'group', 'aria-label': summary },
