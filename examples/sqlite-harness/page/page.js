@@ -13,6 +13,8 @@ const [log, scroll, statusLine, text, stopButton, sidebar] = ['log', 'scroll', '
   byId,
 )
 
+const SEND_AGAIN_AFTER_MS = 2000
+
 const state = {
   words: null,
   locale: 'en',
@@ -57,6 +59,8 @@ async function refresh(session = true) {
     if (statusLine.textContent === words.offline) say('')
   } catch (error) {
     if (error.status === 404) choose(null)
+    // The server is another one by now: opening the page signs in there.
+    else if (error.status === 401) location.reload()
     else say(words.offline)
   }
   const { again } = state.fetching
@@ -74,6 +78,8 @@ async function showSession(id) {
     follow(view.active)
   })
   if (isFirst) toEnd()
+  // Who stands at Stop when there is nothing left to stop goes on writing.
+  if (view.active === null && document.activeElement === stopButton) text.focus()
   stopButton.hidden = view.active === null
   byId('assistant').value = view.assistant_id
   lookAgainAtExpiry(view)
@@ -240,8 +246,6 @@ async function send(said) {
   showItems()
 }
 
-const SEND_AGAIN_AFTER_MS = 2000
-
 function sendLater() {
   say(words.offline)
   setTimeout(backAgain, SEND_AGAIN_AFTER_MS)
@@ -337,10 +341,18 @@ function listen() {
     openList(false)
     byId('open-list').focus()
   })
+  window.addEventListener('online', backAgain)
+  hearChanges()
+}
+
+/** The server says when something looks different. A browser opens a lost stream again, but not one that was refused. */
+function hearChanges() {
   const events = new EventSource('/api/events')
   events.addEventListener('open', backAgain)
-  window.addEventListener('online', backAgain)
-  events.addEventListener('error', () => say(words.offline))
+  events.addEventListener('error', () => {
+    say(words.offline)
+    if (events.readyState === EventSource.CLOSED) setTimeout(hearChanges, SEND_AGAIN_AFTER_MS)
+  })
   // Of another conversation only the list tells.
   events.addEventListener('changed', ({ data }) => void refresh(JSON.parse(data).session_id === state.sessionId))
 }
