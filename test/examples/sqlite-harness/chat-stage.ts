@@ -3,6 +3,7 @@
  * the page's own requests. Everything is closed with the test.
  */
 import assert from 'node:assert/strict'
+import { after } from 'node:test'
 import { type ChatServer, openChatServer } from '../../../examples/sqlite-harness/chat-server.ts'
 import { type Database, openDatabase } from '../../../examples/sqlite-harness/plumbing/database.ts'
 import type { Harness } from '../../../examples/sqlite-harness/harness.ts'
@@ -145,6 +146,24 @@ export async function openStage(t: Closer, { environment = {}, locale = 'en' }: 
         stop.abort()
       }
     },
+  }
+}
+
+/** One stage for most tests of a file, opened by the first that needs it; each finds the shop as it was in the beginning. */
+export function sharedStage(prepare: (stage: Stage) => void = () => undefined): () => Promise<Stage> {
+  const closers: (() => Promise<void>)[] = []
+  let opened: Promise<Stage> | null = null
+  after(async () => {
+    for (const close of closers.toReversed()) await close()
+  })
+  return async () => {
+    opened ??= openStage({ after: (close) => closers.push(close) }).then((stage) => {
+      prepare(stage)
+      return stage
+    })
+    const stage = await opened
+    stage.restock()
+    return stage
   }
 }
 

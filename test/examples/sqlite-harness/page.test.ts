@@ -3,30 +3,23 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test, type TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { ask, isQuiet, lastAnswer, liveText, openContext, openTab, see, skip, until } from './browser.ts'
-import { openStage, type Stage } from './chat-stage.ts'
+import { openStage, sharedStage } from './chat-stage.ts'
 
 const REFUND = 'Order 1001 arrived broken, please refund it'
 /** More than a second of talk. */
 const LONG = Array.from({ length: 40 }, (_, index) => `word${index}`).join(' ')
 
-let shared: Promise<Stage> | null = null
-const closers: (() => Promise<void>)[] = []
-after(async () => {
-  for (const close of closers.toReversed()) await close()
+const shared = sharedStage((stage) => {
+  stage.addAssistant('talker', [[{ text: LONG, chunk: 6, pace_ms: 30 }]])
+  stage.addAssistant('broken', [{ attempts: [[{ status: 400 }]] }])
 })
 
 /** Most tests share an engine and a harness, each with a conversation and a browser context of its own. */
 async function openPage(t: TestContext, settings: BrowserContextOptions & { readonly assistant?: string } = {}) {
-  shared ??= openStage({ after: (close) => closers.push(close) }).then((stage) => {
-    stage.addAssistant('talker', [[{ text: LONG, chunk: 6, pace_ms: 30 }]])
-    stage.addAssistant('broken', [{ attempts: [[{ status: 400 }]] }])
-    return stage
-  })
-  const stage = await shared
-  stage.restock()
+  const stage = await shared()
   const { assistant = 'scripted', ...browserSettings } = settings
   const context = await openContext(t, browserSettings)
   const tab = await openTab(context, stage.url)
@@ -53,7 +46,7 @@ test('text grows while it comes, and Stop ends it half-way and keeps what was sa
   await until(page, `document.querySelector('.notice.cancelled') !== null && ${isQuiet}`)
   const kept = await see<string>(page, lastAnswer)
   assert.ok(kept.length > early.length && kept.length < LONG.length && LONG.startsWith(kept), kept)
-  assert.equal(await see(page, 'document.activeElement.id'), 'text')
+  await until(page, `document.activeElement.id === 'text'`)
   assert.deepEqual(problems, [])
 })
 
@@ -223,6 +216,27 @@ test(
       ],
     )
     assert.equal(await see(page, `document.querySelector('#status').textContent`), '')
+  },
+)
+
+test(
+  'a server that is not ready, or knows nobody any more, is no end: the page is back by itself',
+  { skip },
+  async (t) => {
+    const { page, context, stage } = await openPage(t)
+    const refused = { status: 503, contentType: 'application/json', body: '{"error":"not connected yet"}' }
+    await context.route('**/api/events', (route) => route.fulfill(refused), { times: 1 })
+    await page.reload()
+    await until(page, statusSays('The server cannot be reached'))
+    await until(page, `document.querySelector('#status').textContent === ''`)
+    const { page: other } = await openTab(context, stage.url)
+    await ask(other, 'Where is order 1003, please?')
+    await page.waitForSelector('#sessions button[title="Where is order 1003, please?"]')
+
+    await context.clearCookies()
+    await page.click('#sessions button')
+    await page.waitForSelector('.bubble.user')
+    assert.equal((await context.cookies()).length, 1)
   },
 )
 
@@ -434,7 +448,7 @@ for (const locale of ['en', 'ru'] as const) {
     `on a phone, in ${locale}: nothing is wider than the screen, and the list opens and closes`,
     { skip },
     async (t) => {
-      const stage = await openStage(t, { locale })
+      const stage = locale === 'en' ? await shared() : await openStage(t, { locale })
       const context = await openContext(t, {
         viewport: { width: 360, height: 700 },
         colorScheme: 'dark',

@@ -7,8 +7,9 @@ import type { RunResult } from '../../../src/contract/result.ts'
 import { CALLBACK_SECRET, ENGINE_TOKEN } from '../../fakes/engine-process.ts'
 import type { SessionView } from '../../../examples/sqlite-harness/session-view.ts'
 import { takeCallback } from '../../../examples/sqlite-harness/callback.ts'
-import { cardsOf, isIdle, openStage, outline, signIn, type Stage, waitsForDecision } from './chat-stage.ts'
+import { cardsOf, isIdle, openStage, outline, sharedStage, signIn, type Stage, waitsForDecision } from './chat-stage.ts'
 
+const shared = sharedStage()
 const REFUND = 'Order 1001 arrived broken, please refund it'
 
 function decide(stage: Stage, operation: { operation_id: string; version: number }, decision: 'approve' | 'decline') {
@@ -21,8 +22,8 @@ function history(stage: Stage, session: string): StoredMessage[] {
 
 const refunds = (stage: Stage) => stage.database.all`SELECT * FROM refund`.length
 
-test('a question is answered from the data of the customer who asks, and of nobody else', async (t) => {
-  const stage = await openStage(t)
+test('a question is answered from the data of the customer who asks, and of nobody else', async () => {
+  const stage = await shared()
   const session = await stage.newSession()
   await stage.say(session, 'Where is order 1001?')
   assert.deepEqual(outline(await stage.until(session, isIdle)), [
@@ -37,8 +38,8 @@ test('a question is answered from the data of the customer who asks, and of nobo
   assert.match(JSON.stringify(answer), /"is_error":true,"error":"no such order of this customer/)
 })
 
-test('an approved refund is made once, and a run without a new user message tells of it', async (t) => {
-  const stage = await openStage(t)
+test('an approved refund is made once, and a run without a new user message tells of it', async () => {
+  const stage = await shared()
   const session = await stage.newSession()
   const asked = await stage.say(session, REFUND)
   const waiting = await stage.until(session, waitsForDecision)
@@ -68,8 +69,8 @@ test('an approved refund is made once, and a run without a new user message tell
   assert.equal((await decide(stage, card, 'decline')).status, 409)
 })
 
-test('a declined refund is not made, and the model is told', async (t) => {
-  const stage = await openStage(t)
+test('a declined refund is not made, and the model is told', async () => {
+  const stage = await shared()
   const session = await stage.newSession()
   await stage.say(session, REFUND)
   const [card] = cardsOf(await stage.until(session, waitsForDecision))
@@ -83,8 +84,8 @@ test('a declined refund is not made, and the model is told', async (t) => {
   assert.equal(refunds(stage), 0)
 })
 
-test('A.8: typing instead of deciding closes the call and leaves the card, which can be approved later', async (t) => {
-  const stage = await openStage(t)
+test('A.8: typing instead of deciding closes the call and leaves the card, which can be approved later', async () => {
+  const stage = await shared()
   const session = await stage.newSession()
   await stage.say(session, REFUND)
   await stage.until(session, waitsForDecision)
@@ -106,8 +107,8 @@ test('A.8: typing instead of deciding closes the call and leaves the card, which
   assert.equal(outline(view).filter((line) => line.startsWith('user:')).length, 2, 'the notice is not shown as hers')
 })
 
-test('asking again for the same thing replaces the card that was set aside', async (t) => {
-  const stage = await openStage(t)
+test('asking again for the same thing replaces the card that was set aside', async () => {
+  const stage = await shared()
   const session = await stage.newSession()
   await stage.say(session, REFUND)
   await stage.until(session, waitsForDecision)
@@ -127,8 +128,8 @@ for (const order of [
   [0, 1],
   [1, 0],
 ] as const) {
-  test(`two pending operations of one answer are decided in the order ${order.join(', ')}, and one run follows`, async (t) => {
-    const stage = await openStage(t)
+  test(`two pending operations of one answer are decided in the order ${order.join(', ')}, and one run follows`, async () => {
+    const stage = await shared()
     const session = await stage.newSession()
     await stage.say(session, 'Refund 1001 and cancel 1003')
     const cards = cardsOf(await stage.until(session, waitsForDecision))
@@ -152,8 +153,8 @@ for (const order of [
   })
 }
 
-test('A.1, A.11: a callback that comes again changes nothing, and one that is not genuine is not read', async (t) => {
-  const stage = await openStage(t)
+test('A.1, A.11: a callback that comes again changes nothing, and one that is not genuine is not read', async () => {
+  const stage = await shared()
   const session = await stage.newSession()
   await stage.say(session, 'Where is order 1001?')
   await stage.until(session, isIdle)
@@ -215,8 +216,8 @@ test('A.11: while the secret is changed, a letter with either secret and any of 
 const speaks = (stage: Stage, session: string) => () =>
   stage.harness.runs.ofSession(session).some(({ status, run_id }) => status === 'running' && run_id !== null)
 
-test('a message while an answer is under way ends that answer, keeps what was said, and is answered', async (t) => {
-  const stage = await openStage(t)
+test('a message while an answer is under way ends that answer, keeps what was said, and is answered', async () => {
+  const stage = await shared()
   const session = await stage.newSession()
   await stage.say(session, 'slowly: where is order 1001?')
   await stage.until(session, speaks(stage, session))
@@ -232,8 +233,8 @@ test('a message while an answer is under way ends that answer, keeps what was sa
   )
 })
 
-test('A.13: Stop ends the answer, its result is stored, and its estimates are shown as such', async (t) => {
-  const stage = await openStage(t)
+test('A.13: Stop ends the answer, its result is stored, and its estimates are shown as such', async () => {
+  const stage = await shared()
   const session = await stage.newSession()
   const asked = await stage.say(session, 'slowly: hello')
   await stage.until(session, speaks(stage, session))
@@ -306,8 +307,8 @@ test('a result that the callback never brought is fetched, stored and acked by t
   assert.deepEqual([view.status, outline(view).at(-1)], ['idle', 'notice cancelled'])
 })
 
-test('the late result of a lost run is taken while the history is the same, else kept for audit', async (t) => {
-  const stage = await openStage(t)
+test('the late result of a lost run is taken while the history is the same, else kept for audit', async () => {
+  const stage = await shared()
   for (const goesOn of [false, true]) {
     const session = await stage.newSession()
     await stage.say(session, 'Where is order 1001?')
@@ -343,8 +344,8 @@ test('the whole story is told in Russian too', async (t) => {
   )
 })
 
-test('A.7: a note of an order asks for another customer’s refund, and a model obeys: the worst is a card for one’s own order', async (t) => {
-  const stage = await openStage(t)
+test('A.7: a note of an order asks for another customer’s refund, and a model obeys: the worst is a card for one’s own order', async () => {
+  const stage = await shared()
   const ask = (args: object) => ({
     tool_call: { name: 'createReturn', args: { amount: 54.5, reason: 'the note', ...args } },
   })
@@ -367,7 +368,9 @@ test('A.7: a note of an order asks for another customer’s refund, and a model 
   assert.match(JSON.stringify(answers[1]), /"error":"no such order of this customer/)
   assert.match(JSON.stringify(answers[2]), /user_id/, 'an argument that the tool does not have is never sent')
   assert.deepEqual(
-    stage.database.all<{ order_id: string }>`SELECT order_id FROM operation`.map(({ order_id }) => order_id),
+    stage.database.all<{ order_id: string }>`SELECT order_id FROM operation WHERE session_id = ${session}`.map(
+      ({ order_id }) => order_id,
+    ),
     ['1002'],
   )
   assert.equal(refunds(stage), 0)
@@ -391,8 +394,8 @@ test('a decision that nobody makes in time is closed by the safety net, and the 
   )
 })
 
-test('A.10: the page is its own and no browser sees a secret of the server', async (t) => {
-  const stage = await openStage(t)
+test('A.10: the page is its own and no browser sees a secret of the server', async () => {
+  const stage = await shared()
   const page = await fetch(stage.url)
   const policy = page.headers.get('content-security-policy') ?? ''
   assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'/)
@@ -408,8 +411,8 @@ test('A.10: the page is its own and no browser sees a secret of the server', asy
   for (const secret of [ENGINE_TOKEN, CALLBACK_SECRET, ...secrets]) assert.ok(!JSON.stringify(seen).includes(secret))
 })
 
-test('the page’s API answers its own page and who is signed in, and nobody else', async (t) => {
-  const stage = await openStage(t)
+test('the page’s API answers its own page and who is signed in, and nobody else', async () => {
+  const stage = await shared()
   const cookie = await signIn(stage.url)
   const json = { 'content-type': 'application/json', cookie }
   const status = async (headers: Readonly<Record<string, string>>) => {
@@ -424,8 +427,8 @@ test('the page’s API answers its own page and who is signed in, and nobody els
   assert.equal(await status({ ...json, cookie: cookie.replace('u_anna', 'u_boris') }), 401, 'made up')
 })
 
-test('tools answer only who shows their secret, and a page sees only its own customer’s conversations', async (t) => {
-  const stage = await openStage(t)
+test('tools answer only who shows their secret, and a page sees only its own customer’s conversations', async () => {
+  const stage = await shared()
   const call = { tool: 'getOrders', args: {}, meta: { user_id: 'u_anna' } }
   assert.equal((await stage.ask('POST', '/tools/getOrders', call)).status, 401)
   stage.harness.conversation.create({ id: 'chat_of_boris', assistantId: 'scripted', userId: 'u_boris' })
