@@ -12,7 +12,9 @@ import { type Change, MAX_CHANGES, type ShownRequest, validateFields, type Valid
 import { changesOf } from './doctor/changes.ts'
 import { firstRequest, type FirstRequest, type RequestSources } from './doctor/first-request.ts'
 import { estimateInput } from './providers/estimate.ts'
+import { isRead } from './providers/stand-in.ts'
 import { paramWarnings } from './providers/param-warnings.ts'
+import { mediaOf } from './usage/media.ts'
 import { targetPlace } from './providers/wire-params.ts'
 import type { Validate } from './server/validation-port.ts'
 
@@ -73,7 +75,10 @@ function examined(
   return {
     warnings: distinct([...told, ...first.request.warnings]),
     ...listed([...headers, ...changes]),
-    estimated_input_tokens: estimateInput(first.request.body),
+    estimated_input_tokens: estimateInput(
+      first.request.body,
+      mediaOf(first.call.ask.messages, (type) => isRead(type, first.call.profile)),
+    ),
     ...(show ? { request: shown(first, body) } : {}),
   }
 }

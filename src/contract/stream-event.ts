@@ -27,7 +27,11 @@ export const streamEvents = {
     ok: Type.Boolean(),
     result: Type.Optional(anyJson()),
   }),
-  wait: closed({ reason: oneWordOf(['queue', 'retry']), ms: Type.Integer({ minimum: 0 }) }),
+  wait: closed({
+    reason: oneWordOf(['queue', 'retry']),
+    ms: Type.Integer({ minimum: 0 }),
+    position: Type.Optional(Type.Integer({ minimum: 1, description: 'in the queue when the wait began; 1: next' })),
+  }),
   resync: closed({ step: Type.Integer({ minimum: 0 }), text: Type.String() }),
   done: closed({
     status: oneWordOf(STATUSES),

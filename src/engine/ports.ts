@@ -55,7 +55,8 @@ export interface StepTap {
   reasoning(text: string): void
   /** What was shown of this step is void. */
   reset(reason: ResetReason): void
-  wait(reason: 'queue' | 'retry', ms: number): void
+  /** `position`: in the queue of a key, as it is now; 1 is next. */
+  wait(reason: 'queue' | 'retry', ms: number, position?: number): void
   /** A commit point: the request leaves only after this has resolved. */
   attemptStarting(attempt: { readonly attempt: number; readonly target: number }): Promise<void>
   /** Every attempt that started ends here exactly once, whatever became of it; one that is drained after the answer. */
@@ -207,7 +208,8 @@ export interface EnginePorts {
 /** How many requests may be under way for one provider key, and who goes next. */
 export interface KeyGate {
   /**
-   * Waits for a place. Resolves to null when the signal aborts first. `onQueued` is called once if there is a wait.
+   * Waits for a place. Resolves to null when the signal aborts first. `onQueued` is called once if there is a wait,
+   * with the place in the order in which those who wait now are served: 1 is next.
    * `key` is the provider's name, `:`, and a hash, never the key itself; `session` makes the queue fair between conversations. `most`: the provider takes no
    * more at once for one key; absent: not known.
    */
@@ -215,7 +217,7 @@ export interface KeyGate {
     key: string,
     session: string,
     signal: AbortSignal,
-    onQueued: () => void,
+    onQueued: (position: number) => void,
     most?: number,
   ): Promise<KeySlot | null>
 }

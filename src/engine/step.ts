@@ -83,9 +83,10 @@ export function tapOf(record: RunRecord, ports: EnginePorts): Shown {
       ports.emit({ event: 'reset', data: { step, reason } })
       ports.journal({ event: 'reset', run_id: record.runId, step, reason })
     },
-    wait(reason, ms) {
-      ports.emit({ event: 'wait', data: { reason, ms } })
-      ports.journal({ event: reason === 'queue' ? 'queued' : 'retry', run_id: record.runId, step, ms })
+    wait(reason, ms, position) {
+      const place = position === undefined ? {} : { position }
+      ports.emit({ event: 'wait', data: { reason, ms, ...place } })
+      ports.journal({ event: reason === 'queue' ? 'queued' : 'retry', run_id: record.runId, step, ms, ...place })
     },
     async attemptStarting({ attempt, target }) {
       const model = record.request.targets[target]

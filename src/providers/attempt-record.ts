@@ -13,6 +13,7 @@
  */
 import type { Target } from '../contract/run-request.ts'
 import { NO_TOKENS, type Attempt, type Tokens } from '../contract/usage.ts'
+import type { Media } from '../usage/media.ts'
 import { price } from '../usage/price.ts'
 import type { AttemptOutcome } from './attempt.ts'
 import { estimateInput, estimateOutput } from './estimate.ts'
@@ -24,6 +25,8 @@ export interface AttemptFacts {
   readonly queuedMs: number
   /** The body of the request: what an estimate of the input is made from. */
   readonly body: string
+  /** What of it is no text. */
+  readonly media: Media
   readonly outcome: AttemptOutcome
   /** What ended it where that was no fault: `cancelled`, `deadline`, `out_of_time` …; null for a whole answer. */
   readonly interruption: string | null
@@ -39,7 +42,7 @@ type Figures = Pick<Attempt, 'status' | 'estimated'> & Tokens
 
 export function attemptRecord(facts: AttemptFacts): Attempt {
   const { outcome, target } = facts
-  const { status, estimated, ...tokens } = figuresOf(outcome, facts.body)
+  const { status, estimated, ...tokens } = figuresOf(outcome, facts)
   return {
     step: facts.step,
     attempt: facts.attempt,
@@ -58,13 +61,13 @@ export function attemptRecord(facts: AttemptFacts): Attempt {
   }
 }
 
-function figuresOf(outcome: AttemptOutcome, body: string): Figures {
+function figuresOf(outcome: AttemptOutcome, { body, media }: Pick<AttemptFacts, 'body' | 'media'>): Figures {
   const usage = outcome.reading?.usage ?? null
   if (usage?.known === 'all') {
     return { ...usage.tokens, status: outcome.end === 'answer' && !outcome.drained ? 'ok' : 'failed', estimated: false }
   }
   if (usage === null && costNothing(outcome)) return { ...NO_TOKENS, status: 'failed', estimated: false }
-  const told = usage?.tokens ?? { ...NO_TOKENS, input_tokens: estimateInput(body) }
+  const told = usage?.tokens ?? { ...NO_TOKENS, input_tokens: estimateInput(body, media) }
   const output = Math.max(told.output_tokens, estimateOutput(outcome.reading?.parts ?? [], outcome.outputLength))
   const tokens = { ...told, output_tokens: output }
   return { ...tokens, total_tokens: totalOf(tokens), status: 'unknown', estimated: true }

@@ -3,6 +3,7 @@
  * Pure. SPEC §6.3.
  */
 import type { ModelPart } from '../engine/ports.ts'
+import type { Media } from '../usage/media.ts'
 
 /** Bytes of UTF-8 that one token stands for. */
 const BYTES_PER_TOKEN = 4
@@ -12,9 +13,9 @@ export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN)
 }
 
-/** The same for the body of a request, JSON punctuation included. */
-export function estimateInput(body: string): number {
-  return estimateTokens(Buffer.byteLength(body))
+/** The same for the body of a request, JSON punctuation included; of what stands in it beside words, what that is reckoned at. */
+export function estimateInput(body: string, media: Media): number {
+  return estimateTokens(Math.max(0, Buffer.byteLength(body) - media.bytes)) + media.tokens
 }
 
 /**

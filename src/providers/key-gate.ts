@@ -55,6 +55,20 @@ interface Line {
   timer: ReturnType<typeof setTimeout> | null
 }
 
+/** Where somebody of this session who comes now is served, were nobody else to come or to leave; 1 is next. */
+function placeOf(sessions: ReadonlyMap<string, ReadonlySet<Waiter>>, session: string): number {
+  const own = sessions.get(session)?.size ?? 0
+  // Behind the last turn: everybody else has one before.
+  if (own === 0) return sessions.size + 1
+  let before = 0
+  let turns = own + 1
+  for (const [other, waiters] of sessions) {
+    if (other === session) turns = own
+    before += Math.min(waiters.size, turns)
+  }
+  return before + 1
+}
+
 type SlotOutcome = Parameters<KeySlot['release']>[0]
 
 /** Longer delays overflow setTimeout and fire at once. */
@@ -91,7 +105,7 @@ class MemoryKeyGate implements ReadableKeyGate {
     key: string,
     session: string,
     signal: AbortSignal,
-    onQueued: () => void,
+    onQueued: (position: number) => void,
     most = this.#mostLimit,
   ): Promise<KeySlot | null> {
     if (signal.aborted) return Promise.resolve(null)
@@ -99,7 +113,7 @@ class MemoryKeyGate implements ReadableKeyGate {
     if (line.waiting === 0 && mayStart(line.window, line.active, this.#now())) {
       return Promise.resolve(this.#take(key, line))
     }
-    onQueued()
+    onQueued(placeOf(line.sessions, session))
     return new Promise((resolve) => {
       const leave = () => {
         this.#remove(key, line, session, waiter)

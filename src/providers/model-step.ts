@@ -18,7 +18,9 @@ import type { ProviderRequest, Reading, Repair } from './dialect.ts'
 import { pause } from './pause.ts'
 import { type Decision, decide } from './retry.ts'
 import { openRoute, type Route, type RouteSources } from './route.ts'
+import { isRead } from './stand-in.ts'
 import { StepView } from './step-view.ts'
+import { mediaOf } from '../usage/media.ts'
 
 export interface StepSettings extends RouteSources {
   readonly gate: KeyGate
@@ -159,7 +161,7 @@ class ModelStep {
     const session = this.#ask.cacheKey ?? this.#ask.runId
     // How long it will be, nobody knows: 0.
     const most = route.profile.concurrency ?? undefined
-    const onQueued = () => this.#tap.wait('queue', 0)
+    const onQueued = (position: number) => this.#tap.wait('queue', 0, position)
     const slot = await gate.acquire(route.gateKey, session, leave.signal, onQueued, most)
     clearTimeout(timer)
     this.#signal.removeEventListener('abort', onAbort)
@@ -200,7 +202,16 @@ class ModelStep {
       const { target } = route
       const interruption = interruptionOf(outcome, this.#signal)
       this.#tap.attemptEnded(
-        attemptRecord({ step, attempt, target, queuedMs, body: request.body, outcome, interruption }),
+        attemptRecord({
+          step,
+          attempt,
+          target,
+          queuedMs,
+          body: request.body,
+          media: mediaOf(this.#ask.messages, (type) => isRead(type, route.profile)),
+          outcome,
+          interruption,
+        }),
       )
       return outcome
     } finally {

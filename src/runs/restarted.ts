@@ -11,6 +11,7 @@ import type { EnginePorts } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
 import { keepShown } from '../engine/transcript.ts'
 import { addUsage } from '../usage/add.ts'
+import { mediaOf } from '../usage/media.ts'
 import { price } from '../usage/price.ts'
 import { shownTextOf, type ShownText } from './shown-text.ts'
 
@@ -45,7 +46,8 @@ function cutAttempt(record: RunRecord): Attempt | null {
   const target = attempting === null ? undefined : request.targets[attempting.target]
   if (attempting === null || target === undefined) return null
   const sent = JSON.stringify([request.system, request.tools.map(shownOf), request.messages, record.messages])
-  const input = Math.ceil(Buffer.byteLength(sent) / BYTES_PER_TOKEN)
+  const media = mediaOf(request.messages, () => true)
+  const input = Math.ceil((Buffer.byteLength(sent) - media.bytes) / BYTES_PER_TOKEN) + media.tokens
   const tokens = { ...NO_TOKENS, input_tokens: input, total_tokens: input }
   return {
     step: Math.max(1, record.steps),

@@ -12,6 +12,8 @@ import type { Reading, UsageReading } from '../../src/providers/dialect.ts'
 import { estimateInput, estimateOutput, estimateTokens } from '../../src/providers/estimate.ts'
 import { target } from './chain.ts'
 
+const NO_MEDIA = { bytes: 0, tokens: 0 }
+
 const reading: Reading = {
   complete: true,
   parts: [{ type: 'text', text: 'Привет' }],
@@ -60,6 +62,7 @@ function recordOf(outcome: Partial<AttemptOutcome>, interruption: string | null 
     }),
     queuedMs: 4,
     body: '{"twelve":12}…',
+    media: NO_MEDIA,
     outcome: { ...whole, ...outcome },
     interruption,
   })
@@ -162,7 +165,7 @@ test('what was sent and never accounted for is unknown', () => {
 
 test('estimates are a quarter of the bytes, rounded up', () => {
   assert.deepEqual([0, 1, 4, 5].map(estimateTokens), [0, 1, 1, 2])
-  assert.equal(estimateInput('ёж'), 1)
+  assert.equal(estimateInput('ёж', NO_MEDIA), 1)
   const call = {
     type: 'tool_call',
     tool: 'a',

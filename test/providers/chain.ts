@@ -194,7 +194,7 @@ export const noKeys: KeySettings = { keys: {}, baseUrls: {} }
 
 export type Told =
   | readonly ['text' | 'reasoning' | 'reset', string]
-  | readonly ['wait', string, number]
+  | readonly ['wait', string, number, position?: number]
   | readonly ['starting', number, number]
   | readonly ['ended', Attempt]
   | readonly ['warn', string]
@@ -224,7 +224,7 @@ export function openTap(heard: (told: Told) => void = () => {}): TestTap {
     text: (text) => tell(['text', text]),
     reasoning: (text) => tell(['reasoning', text]),
     reset: (reason) => tell(['reset', reason]),
-    wait: (reason, ms) => tell(['wait', reason, ms]),
+    wait: (reason, ms, position) => tell(position === undefined ? ['wait', reason, ms] : ['wait', reason, ms, position]),
     attemptStarting: async ({ attempt, target }) => tell(['starting', attempt, target]),
     attemptEnded: (attempt) => tell(['ended', attempt]),
     warn: (warning) => tell(['warn', warning.message]),

@@ -162,6 +162,28 @@ test('a session is served in order, and sessions take turns', async () => {
   assert.equal(gate.gauge().keys, 0)
 })
 
+test('who comes last is served at the place it was told', () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 12 }),
+      async (sessions) => {
+        const gate = createKeyGate({ startLimit: 1 })
+        const holding = await held(gate.acquire('key', 'x', never, nothing))
+        const order: number[] = []
+        let told = 0
+        const waiting = sessions.map(async (session, at) => {
+          const slot = await gate.acquire('key', session, never, (position) => (told = position))
+          order.push(at)
+          slot?.release({ kind: 'other' })
+        })
+        holding.release({ kind: 'other' })
+        await Promise.all(waiting)
+        assert.equal(told, order.indexOf(sessions.length - 1) + 1)
+      },
+    ),
+    { numRuns: 100 },
+  ))
+
 test('a waiter that is cancelled leaves the queue without a place, and leaves no listener', async () => {
   const gate = createKeyGate({ startLimit: 1 })
   const order: string[] = []
@@ -362,7 +384,7 @@ test('a step is told that it waits for its key, and a cancel ends that wait', as
   const two = openChain(t, { gate })
   const waiting = two.ask(askOf([at(provider)]), second.signal)
   await two.tap.until(({ told }) => told.length > 0)
-  assert.deepEqual(two.tap.told, [['wait', 'queue', 0]])
+  assert.deepEqual(two.tap.told, [['wait', 'queue', 0, 1]])
   second.stop('cancelled')
   assert.deepEqual(await waiting, { kind: 'interrupted', shown: '', target: 0 })
   assert.deepEqual(two.tap.attempts(), [])
