@@ -63,6 +63,8 @@ export function kimiRow(model: string): ProfileRow {
     nativeCallIds: /^.{1,64}$/,
     madeCallIds: 'numbered',
     reads: ['image/jpeg', 'image/png', 'image/gif', 'image/webp'],
+    // An upload or the bytes themselves.
+    readsUrls: false,
     sampling: { temperature: null, top_p: null, together: false },
     stops: 5,
     stopBytes: 32,

@@ -18,7 +18,7 @@ import type { ProviderRequest, Reading, Repair } from './dialect.ts'
 import { pause } from './pause.ts'
 import { type Decision, decide } from './retry.ts'
 import { openRoute, type Route, type RouteSources } from './route.ts'
-import { isRead } from './stand-in.ts'
+import { isSent } from './stand-in.ts'
 import { StepView } from './step-view.ts'
 import { mediaOf } from '../usage/media.ts'
 
@@ -208,7 +208,7 @@ class ModelStep {
           target,
           queuedMs,
           body: request.body,
-          media: mediaOf(this.#ask.messages, (type) => isRead(type, route.profile)),
+          media: mediaOf(this.#ask.messages, (part) => isSent(part, call)),
           outcome,
           interruption,
         }),

@@ -40,6 +40,8 @@ export interface Profile extends ParamRules {
   readonly madeCallIds: 'short' | 'nine' | 'numbered'
   /** MIME types of what a user message may hold beside text; `[]`: none. `image/*` stands for every image. */
   readonly reads: readonly string[]
+  /** What it reads may be given by its address, which the vendor fetches. */
+  readonly readsUrls: boolean
   /** A step without tools says `none`, or leaves the tools out where `none` is not known or not taken. */
   readonly toolChoiceNone: 'send' | 'omit_tools' | 'omit_tools_while_thinking'
   /** How an answer that must fit a schema is asked for. */
@@ -151,6 +153,7 @@ const COMPATIBLE: Profile = {
   nativeCallIds: null,
   madeCallIds: 'short',
   reads: ['image/*'],
+  readsUrls: true,
   toolChoiceNone: 'send',
   output: { form: null, subset: OPENAI_STRICT, loose: false, besideTools: false, shown: false },
   extraBody: {},

@@ -34,16 +34,20 @@ const PARAMS: readonly (readonly [DroppableParam, RegExp])[] = [
   ['seed', /["'`.](?:random_)?seed\b/],
   ['parallel_tool_calls', /\b(?:disable_)?parallel_tool_(?:calls|use)\b/],
 ]
+/** An image that is given by its address, and that the vendor does not fetch or could not. */
+const URLS =
+  /\bimage_url\b|failed_to_download|(?:download|fetch|retriev)\w*\b.{0,60}\b(?:image|file|url)|\burl\b.{0,30}\b(?:image|source)|\bimage\b.{0,30}\burl\b|source\.url/i
 const REFUSAL =
   /extra inputs|not permitted|not supported|not allowed|unsupported|un(?:known|expected|recogni[sz]ed)|invalid|illegal|deprecated|must be|should be|maximum|minimum|too (?:large|high|low|small|many)|exceed|out of range/i
 
 /**
  * What any request can do without, where that is what a refused one fails by: the form of the answer, which is then told in words,
- * or one param. A repeat is made only where the request has it.
+ * images by address, or one param. A repeat is made only where the request has it.
  */
 export function commonRepair(status: number, body: string): Repair | null {
   if (status !== 400 && status !== 422) return null
   if (FORM.test(body)) return 'no_format'
+  if (URLS.test(body)) return 'no_urls'
   if (!REFUSAL.test(body)) return null
   const named = PARAMS.find(([, name]) => name.test(body))
   return named === undefined ? null : `drop_${named[0]}`

@@ -2,7 +2,7 @@
  * What images and PDFs of a conversation weigh in an estimate. Their base64 is no text: four bytes of it are no token, and a
  * photograph would count for hundreds of thousands. A rule of thumb, as every estimate. Pure. SPEC §6.3.
  */
-import type { StoredMessage } from '../contract/message.ts'
+import type { FilePart, ImagePart, StoredMessage } from '../contract/message.ts'
 
 export interface Media {
   /** Bytes of base64 that stand in a request which sends them all. */
@@ -18,14 +18,14 @@ const PAGE_BYTES = 60_000
 /** Of a PDF that is given by its address. */
 const UNSEEN_PAGES = 5
 
-/** @param isSent whether a part of this MIME type goes to the model as it is; others count as the words that are sent for them */
-export function mediaOf(messages: readonly StoredMessage[], isSent: (mimeType: string) => boolean): Media {
+/** @param isSent whether a part goes to the model as it is; others count as the words that are sent for them */
+export function mediaOf(messages: readonly StoredMessage[], isSent: (part: ImagePart | FilePart) => boolean): Media {
   let bytes = 0
   let tokens = 0
   for (const message of messages) {
     if (message.role !== 'user') continue
     for (const part of message.content) {
-      if (part.type === 'text' || !isSent(part.mime_type)) continue
+      if (part.type === 'text' || !isSent(part)) continue
       const size = typeof part.data === 'string' ? part.data.length : 0
       const type = part.mime_type.toLowerCase()
       if (type.startsWith('image/')) tokens += IMAGE_TOKENS

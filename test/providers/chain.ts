@@ -224,7 +224,8 @@ export function openTap(heard: (told: Told) => void = () => {}): TestTap {
     text: (text) => tell(['text', text]),
     reasoning: (text) => tell(['reasoning', text]),
     reset: (reason) => tell(['reset', reason]),
-    wait: (reason, ms, position) => tell(position === undefined ? ['wait', reason, ms] : ['wait', reason, ms, position]),
+    wait: (reason, ms, position) =>
+      tell(position === undefined ? ['wait', reason, ms] : ['wait', reason, ms, position]),
     attemptStarting: async ({ attempt, target }) => tell(['starting', attempt, target]),
     attemptEnded: (attempt) => tell(['ended', attempt]),
     warn: (warning) => tell(['warn', warning.message]),

@@ -320,3 +320,35 @@ test('a param that a model refuses against all that is known is left out, once a
     ['max_output_tokens was refused and left out (model fake-1)', 'seed was refused and left out (model fake-1)'],
   )
 })
+
+test('an address of an image that a provider refuses is replaced by words, once and for the run, with a warning', async (t) => {
+  const { port, tap } = openQuickChain(t)
+  const server = await startProvider(
+    t,
+    inTurn(
+      (response) => error(response, 400, 'failed_to_download_image'),
+      (response) => stream(response, whole('Hi.')),
+    ),
+  )
+  const url = 'https://pictures.example/a.png'
+  const image = { type: 'image', url, mime_type: 'image/png' } as const
+  const messages = [{ role: 'user', content: [image], created_at: '2026-11-30T12:00:00.000Z' }] as const
+  const ask = askOf([at(server)], { messages, giveUpAt: Infinity })
+  for (const step of [1, 2])
+    assert.equal(textOf(await port({ ...ask, step }, tap, new AbortController().signal)), 'Hi.')
+  assert.deepEqual(
+    server.seen.map(({ body }) => body.includes(url)),
+    [true, false, false],
+  )
+  assert.match(tap.told.map(String).join('\n'), /warn,image of type image\/png was replaced by .* send it as data/)
+})
+
+test('Kimi and LM Studio are sent no address of an image, for they fetch none', () => {
+  const content = [{ type: 'image', url: 'https://pictures.example/a.png', mime_type: 'image/png' } as const]
+  const messages = [{ role: 'user', content, created_at: '2026-11-30T12:00:00.000Z' }] as const
+  for (const vendor of [{ provider: 'kimi', model: 'kimi-k3' }, { server: 'lmstudio' }] as const) {
+    const { body } = asked({ ...vendor, messages })
+    assert.doesNotMatch(JSON.stringify(body), /pictures\.example/)
+    assert.match(JSON.stringify(body), /given by an address, which this model does not read/)
+  }
+})

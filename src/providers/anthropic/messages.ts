@@ -11,7 +11,7 @@ import type { Warning } from '../../contract/result.ts'
 import { wireIds, type WireIds } from '../call-id.ts'
 import type { DialectCall } from '../dialect.ts'
 import { ownReasoning } from '../own-material.ts'
-import { isRead, partReplaced, standIn } from '../stand-in.ts'
+import { isSent, partReplaced, standIn } from '../stand-in.ts'
 import { wireToolName } from '../tool-definition.ts'
 import { turnsOf, type CallResult } from '../turns.ts'
 
@@ -65,10 +65,10 @@ export function append(
 function userBlocks(message: UserMessage, index: number, call: DialectCall, warnings: Warning[]): ContentBlockParam[] {
   return message.content.flatMap((part, place) => {
     if (part.type === 'text') return textBlocks(part.text)
-    const block = isRead(part.mime_type, call.profile) ? mediaBlock(part) : null
+    const block = isSent(part, call) ? mediaBlock(part) : null
     if (block !== null) return [block]
-    warnings.push(partReplaced(part, call.target.model, index, place))
-    return textBlocks(standIn(part, call.profile))
+    warnings.push(partReplaced(part, call, index, place))
+    return textBlocks(standIn(part, call))
   })
 }
 

@@ -57,8 +57,8 @@ function append(drafts: Draft[], role: 'user' | 'assistant', content: string, mo
 function userContent(message: UserMessage, index: number, call: DialectCall, warnings: Warning[]): string {
   const words = message.content.flatMap((part, place) => {
     if (part.type === 'text') return part.text.trim() === '' ? [] : [part.text]
-    warnings.push(partReplaced(part, call.target.model, index, place))
-    return [standIn(part, call.profile)]
+    warnings.push(partReplaced(part, call, index, place))
+    return [standIn(part, call)]
   })
   return words.join('\n')
 }

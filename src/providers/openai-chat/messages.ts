@@ -18,7 +18,7 @@ import { jsonBody } from '../json-body.ts'
 import { systemText } from '../output-form.ts'
 import { ownCall } from '../own-material.ts'
 import type { ChatRules } from '../profile.ts'
-import { isRead, partReplaced, standIn } from '../stand-in.ts'
+import { isSent, partReplaced, standIn } from '../stand-in.ts'
 import { wireToolName } from '../tool-definition.ts'
 import { turnsOf } from '../turns.ts'
 import { isObject, text } from '../wire-value.ts'
@@ -85,10 +85,10 @@ function parts(content: Content): readonly JsonObject[] {
 function userMessage(message: UserMessage, index: number, call: DialectCall, warnings: Warning[]): JsonObject | null {
   const content = message.content.flatMap((part, place): JsonObject[] => {
     if (part.type === 'text') return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text }]
-    const media = isRead(part.mime_type, call.profile) ? mediaPart(part) : null
+    const media = isSent(part, call) ? mediaPart(part) : null
     if (media !== null) return [media]
-    warnings.push(partReplaced(part, call.target.model, index, place))
-    return [{ type: 'text', text: standIn(part, call.profile) }]
+    warnings.push(partReplaced(part, call, index, place))
+    return [{ type: 'text', text: standIn(part, call) }]
   })
   if (content.length === 0) return null
   const plain = content.every((part) => part['type'] === 'text')

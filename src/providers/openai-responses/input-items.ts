@@ -11,7 +11,7 @@ import { wireIds, type WireIds } from '../call-id.ts'
 import type { DialectCall } from '../dialect.ts'
 import { systemText } from '../output-form.ts'
 import { isOwnAnswer, ownCall, ownMessage, ownReasoning } from '../own-material.ts'
-import { isRead, partReplaced, standIn } from '../stand-in.ts'
+import { isSent, partReplaced, standIn } from '../stand-in.ts'
 import { wireToolName } from '../tool-definition.ts'
 import { turnsOf, type CallResult } from '../turns.ts'
 import { isObject, list, text } from '../wire-value.ts'
@@ -56,10 +56,10 @@ function inputText(words: string): ResponseInputContent {
 function userItems(message: UserMessage, index: number, call: DialectCall, warnings: Warning[]): EasyInputMessage[] {
   const content = message.content.flatMap((part, place): ResponseInputContent[] => {
     if (part.type === 'text') return part.text.trim() === '' ? [] : [inputText(part.text)]
-    const media = isRead(part.mime_type, call.profile) ? mediaContent(part) : null
+    const media = isSent(part, call) ? mediaContent(part) : null
     if (media !== null) return [media]
-    warnings.push(partReplaced(part, call.target.model, index, place))
-    return [inputText(standIn(part, call.profile))]
+    warnings.push(partReplaced(part, call, index, place))
+    return [inputText(standIn(part, call))]
   })
   return content.length === 0 ? [] : [userItem(content)]
 }
