@@ -7,6 +7,18 @@ export function tokenCount(value: unknown): number | null {
   return Number.isSafeInteger(number) && (number as number) >= 0 ? (number as number) : null
 }
 
+/** The count in the first of these fields that holds one: the same figure has several names. null: none does. */
+export function countIn(
+  usage: { readonly [field: string]: unknown } | null,
+  ...fields: readonly string[]
+): number | null {
+  for (const field of fields) {
+    const count = tokenCount(usage?.[field])
+    if (count !== null) return count
+  }
+  return null
+}
+
 /** Input is what was neither read from nor written to a cache; reasoning is a part of output. */
 export function tokensOf(counts: {
   readonly input: number

@@ -5,7 +5,7 @@
  */
 import type { JsonObject } from '../../contract/json.ts'
 import type { UsageReading } from '../dialect.ts'
-import { tokenCount, tokensOf } from '../token-count.ts'
+import { countIn, tokenCount, tokensOf } from '../token-count.ts'
 import { isObject } from '../wire-value.ts'
 
 /**
@@ -13,15 +13,15 @@ import { isObject } from '../wire-value.ts'
  * its `input_tokens` is the prompt without the cache too.
  */
 export function gigachatUsage(usage: JsonObject | null): UsageReading | null {
-  const input = countOf(usage, 'prompt_tokens', 'input_tokens')
+  const input = countIn(usage, 'prompt_tokens', 'input_tokens')
   if (usage === null || input === null) return null
-  const output = countOf(usage, 'completion_tokens', 'output_tokens')
+  const output = countIn(usage, 'completion_tokens', 'output_tokens')
   const details = usage['input_tokens_details']
   return {
     tokens: tokensOf({
       input,
       cacheRead:
-        countOf(usage, 'precached_prompt_tokens') ??
+        countIn(usage, 'precached_prompt_tokens') ??
         (isObject(details) ? tokenCount(details['cached_tokens']) : null) ??
         0,
       cacheWrite: 0,
@@ -36,13 +36,4 @@ export function gigachatUsage(usage: JsonObject | null): UsageReading | null {
 export function isEmptyUsage(usage: JsonObject): boolean {
   const counts = ['prompt_tokens', 'input_tokens', 'completion_tokens', 'output_tokens', 'total_tokens']
   return counts.every((field) => (tokenCount(usage[field]) ?? 0) === 0)
-}
-
-/** The first of these fields that holds a count. */
-function countOf(usage: JsonObject | null, ...fields: readonly string[]): number | null {
-  for (const field of fields) {
-    const count = tokenCount(usage?.[field])
-    if (count !== null) return count
-  }
-  return null
 }

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../../contract/json.ts'
 import type { UsageReading } from '../dialect.ts'
-import { tokenCount, tokensOf } from '../token-count.ts'
+import { countIn, tokenCount, tokensOf } from '../token-count.ts'
 import { isObject, type WireObject } from '../wire-value.ts'
 
 const NONE: WireObject = {}
@@ -15,9 +15,13 @@ export function usageIn(chunk: WireObject, choice: WireObject | null): JsonObjec
   return isObject(found) ? (found as JsonObject) : null
 }
 
+/** Gateways before other APIs hand their names through. */
+const PROMPT = ['prompt_tokens', 'input_tokens'] as const
+const COMPLETION = ['completion_tokens', 'output_tokens'] as const
+
 /** True where every count is zero or none: what gateways send that never counted. */
 export function isEmptyUsage(usage: JsonObject): boolean {
-  return ['prompt_tokens', 'completion_tokens', 'total_tokens'].every((field) => (tokenCount(usage[field]) ?? 0) === 0)
+  return [...PROMPT, ...COMPLETION, 'total_tokens'].every((field) => (tokenCount(usage[field]) ?? 0) === 0)
 }
 
 /**
@@ -25,9 +29,9 @@ export function isEmptyUsage(usage: JsonObject): boolean {
  * @param wrote something of the model came
  */
 export function chatUsage(usage: JsonObject | null, wrote: boolean): UsageReading | null {
-  const prompt = tokenCount(usage?.['prompt_tokens'])
+  const prompt = countIn(usage, ...PROMPT)
   if (usage === null || prompt === null || (wrote && isEmptyUsage(usage))) return null
-  const promptDetails = detailsOf(usage, 'prompt_tokens_details')
+  const promptDetails = detailsOf(usage, 'prompt_tokens_details', 'input_tokens_details')
   const cacheRead = largest(promptDetails['cached_tokens'], usage['prompt_cache_hit_tokens'], usage['cached_tokens'])
   const cacheWrite = largest(
     promptDetails['cache_write_tokens'],
@@ -36,9 +40,9 @@ export function chatUsage(usage: JsonObject | null, wrote: boolean): UsageReadin
     usage['cache_creation_tokens'],
     usage['cache_creation_input_tokens'],
   )
-  const completion = tokenCount(usage['completion_tokens'])
+  const completion = countIn(usage, ...COMPLETION)
   const reasoning = largest(
-    detailsOf(usage, 'completion_tokens_details')['reasoning_tokens'],
+    detailsOf(usage, 'completion_tokens_details', 'output_tokens_details')['reasoning_tokens'],
     usage['reasoning_tokens'],
   )
   return {
@@ -60,8 +64,8 @@ function outputOf(usage: JsonObject, prompt: number, completion: number | null, 
   return apart ? completion + reasoning : completion
 }
 
-function detailsOf(usage: JsonObject, field: string): WireObject {
-  const details = usage[field]
+function detailsOf(usage: JsonObject, field: string, alias: string): WireObject {
+  const details = usage[field] ?? usage[alias]
   return isObject(details) ? details : NONE
 }
 

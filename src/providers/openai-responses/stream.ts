@@ -44,7 +44,7 @@ export class ResponsesReader implements Reader {
   readonly #spoke: { message: number | null; reasoning: number | null } = { message: null, reasoning: null }
   #calls = 0
   #id: string | null = null
-  /** `completed`, or why the response is incomplete. */
+  /** How it ended: its status, or why it is incomplete. */
   #stop: string | null = null
   #usage: JsonObject | null = null
   #complete = false
@@ -176,6 +176,7 @@ export class ResponsesReader implements Reader {
   #ended(response: WireObject, status: string): void {
     this.#head(response)
     if (isObject(response['usage'])) this.#usage = response['usage'] as JsonObject
+    this.#stop = status
     const error = providerErrorIn({ error: response['error'] })
     if (error !== null) return this.#fail(responsesStreamFault(error))
     if (status !== 'completed' && status !== 'incomplete') {
@@ -183,7 +184,7 @@ export class ResponsesReader implements Reader {
     }
     this.#settle(list(response['output']))
     const details = response['incomplete_details']
-    this.#stop = status === 'completed' ? status : (isObject(details) && text(details['reason'])) || status
+    if (status !== 'completed') this.#stop = (isObject(details) && text(details['reason'])) || status
     this.#complete = true
     this.progress = 'closed'
   }

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../../contract/json.ts'
 import type { UsageReading } from '../dialect.ts'
-import { tokenCount, tokensOf } from '../token-count.ts'
+import { countIn, tokenCount, tokensOf } from '../token-count.ts'
 import { isObject } from '../wire-value.ts'
 
 /**
@@ -12,24 +12,28 @@ import { isObject } from '../wire-value.ts'
  * @param wrote something of the model came
  */
 export function responsesUsage(usage: JsonObject | null, wrote: boolean): UsageReading | null {
-  const input = tokenCount(usage?.['input_tokens'])
+  // Gateways before chat completions hand the names of that API through.
+  const input = countIn(usage, 'input_tokens', 'prompt_tokens')
   if (usage === null || input === null) return null
-  const output = tokenCount(usage['output_tokens'])
-  const cacheRead = detail(usage, 'input_tokens_details', 'cached_tokens')
-  const cacheWrite = detail(usage, 'input_tokens_details', 'cache_write_tokens')
+  const output = countIn(usage, 'output_tokens', 'completion_tokens')
+  const cacheRead = detail(usage, INPUT, 'cached_tokens')
+  const cacheWrite = detail(usage, INPUT, 'cache_write_tokens')
   const tokens = tokensOf({
     input: Math.max(0, input - cacheRead - cacheWrite),
     cacheRead,
     cacheWrite,
     output: output ?? 0,
-    reasoning: detail(usage, 'output_tokens_details', 'reasoning_tokens'),
+    reasoning: detail(usage, OUTPUT, 'reasoning_tokens'),
   })
   if (wrote && tokens.total_tokens === 0) return null
   return { tokens, known: output === null ? 'input' : 'all' }
 }
 
+const INPUT = ['input_tokens_details', 'prompt_tokens_details'] as const
+const OUTPUT = ['output_tokens_details', 'completion_tokens_details'] as const
+
 /** 0 where the details are not told. */
-function detail(usage: JsonObject, details: string, field: string): number {
-  const object = usage[details]
+function detail(usage: JsonObject, [own, alias]: readonly [string, string], field: string): number {
+  const object = usage[own] ?? usage[alias]
   return (isObject(object) ? tokenCount(object[field]) : null) ?? 0
 }

@@ -30,6 +30,20 @@ test('AC-02: of running totals in every chunk the last one counts', () => {
   assert.deepEqual([read?.tokens.input_tokens, read?.tokens.output_tokens, rawUsage], [10, 3, usage(10, 3)])
 })
 
+test('counts under the names of other APIs are the same counts', () => {
+  assert.deepEqual(
+    counts({
+      input_tokens: 20,
+      output_tokens: 9,
+      total_tokens: 29,
+      input_tokens_details: { cached_tokens: 5 },
+      output_tokens_details: { reasoning_tokens: 4 },
+    }),
+    [15, 5, 0, 9, 4, 29],
+  )
+  assert.deepEqual(counts({ prompt_tokens: 20, input_tokens: 99, output_tokens: 9 }), [20, 0, 0, 9, 0, 29])
+})
+
 test('AC-03: what was read from and written to a cache is taken out of the prompt, and never makes it negative', () => {
   assert.deepEqual(
     counts({ ...usage(2006, 100), prompt_tokens_details: { cached_tokens: 1920 } }),

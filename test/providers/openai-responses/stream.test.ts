@@ -706,3 +706,10 @@ test('what a fault quotes of an answer is bounded and well-formed', () => {
   half.reader.document({ output: [], status: '\uD83D' })
   assert.ok(half.reader.end().fault?.detail.isWellFormed())
 })
+
+test('a response that failed says so as its stop reason', () => {
+  const { complete, fault, rawStop } = reading(
+    event('failed', { response: { status: 'failed', error: { code: 'server_error', message: 'Sorry' } } }),
+  )
+  assert.deepEqual([complete, fault?.class, rawStop], [false, 'server', 'failed'])
+})

@@ -56,3 +56,8 @@ test('AC-06: zeros for an answer that held something are no count; for one that 
   assert.equal(counts(zeros), null)
   assert.deepEqual(counts(zeros, false), ['all', 0, 0, 0, 0, 0, 0])
 })
+
+test('counts under the names of chat completions are the same counts', () => {
+  const usage = { prompt_tokens: 20, completion_tokens: 9, prompt_tokens_details: { cached_tokens: 5 } }
+  assert.deepEqual(counts(usage), ['all', 15, 5, 0, 9, 0, 29])
+})
