@@ -1,5 +1,6 @@
 /** The bounded form of `npm run fuzz`, and that it finds what is wrong. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fuzz, seedFrom } from './fuzz.ts'
 import { hunt, leftOut, type Quarry } from './hunt.ts'
@@ -10,7 +11,7 @@ const INPUTS = 200_000
 
 test(
   '200,000 wrong inputs are borne: answers of providers and tools, requests to the endpoints',
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async (t) => {
     await fuzz({ seed: seedFrom(process.env), total: INPUTS, only: null }, (line) => t.diagnostic(line))
   },
@@ -56,4 +57,15 @@ test('an input that takes too long, or memory that is not given back, is not bor
     bear: () => void kept.push(Array.from({ length: 100_000 }, (_, at) => at + 0.5)),
   }
   await assert.rejects(hunt(keeping, { seed: 1, count: 100 }), /memory has grown by \d+ bytes/)
+})
+
+test('an input that never ends is told by its seed, and the process ends', () => {
+  const watchdog = new URL('watchdog.ts', import.meta.url).href
+  const script = `import { watch } from '${watchdog}'; (await watch('loops', 100)).next(77); for (;;);`
+  const { signal, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+    timeout: 20_000,
+  })
+  assert.match(stderr, /^loops: FUZZ_SEED=77 FUZZ_COUNT=1: has not ended for 100 ms\n$/)
+  assert.equal(signal, 'SIGKILL')
 })

@@ -5,6 +5,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Random } from './random.ts'
+import { watch, type Watchdog } from './watchdog.ts'
 
 /** One kind of input. */
 export interface Quarry<Input> {
@@ -33,14 +34,25 @@ const MOST_GROWTH_BYTES = 48 * 1024 * 1024
 const MOST_SHRINKS = 400
 
 /** Rejects with what failed, how, and the seed of it. */
-export async function hunt<Input>(
+export async function hunt<Input>(quarry: Quarry<Input>, of: Hunt): Promise<void> {
+  const watchdog = await watch(quarry.name)
+  try {
+    await huntWatched(quarry, of, watchdog)
+  } finally {
+    await watchdog.stop()
+  }
+}
+
+async function huntWatched<Input>(
   quarry: Quarry<Input>,
   { seed, count, beside = 1, mostMs = SECOND_MS }: Hunt,
+  watchdog: Watchdog,
 ): Promise<void> {
   let settled: number | null = null
   for (let from = 0; from < count; from += beside) {
     // Warm: caches are full, code is compiled. What is held from here on should not grow.
     if (settled === null && from >= count / 5) settled = heapBytes()
+    watchdog.next(seed + from)
     const inputs = Array.from({ length: Math.min(beside, count - from) }, (_, at) =>
       quarry.make(new Random(seed + from + at)),
     )
