@@ -11,6 +11,7 @@ import { pino } from 'pino'
 import { replayCommand } from './cassette/replay-command.ts'
 import { createEngine, StartFault } from './compose.ts'
 import { denyGlobalFetch } from './egress/open.ts'
+import { createLogOutput } from './journal/log-output.ts'
 import { readSettings } from './settings.ts'
 
 if (process.argv[2] === 'replay') process.exit(await replayCommand(process.argv.slice(3)))
@@ -23,13 +24,16 @@ if (!outcome.ok) {
 }
 
 const { settings } = outcome
-// Synchronous, so that the last lines before an exit are written.
-const logger = pino({ level: settings.logLevel, base: null }, pino.destination({ fd: 1, sync: true }))
+const output = createLogOutput(process.stdout)
+const logger = pino({ level: settings.logLevel, base: null }, output)
 denyGlobalFetch()
 const engine = createEngine(settings, logger)
 
 /** An end after a fault may not take longer: whatever is in its way then is part of what is broken. */
 const LAST_RESORT_MS = 15_000
+
+/** A reader of the log lines that is behind gets this long at the end. */
+const LAST_LINES_MS = 1000
 
 let stopping = false
 let exitCode = 0
@@ -38,6 +42,7 @@ async function end(how: { readonly graceMs?: number }): Promise<void> {
   // A close that fails leaves nothing to be done.
   await engine.close(how).catch(() => (exitCode = 1))
   logger.info('stopped')
+  await output.flush(LAST_LINES_MS)
   process.exit(exitCode)
 }
 

@@ -45,7 +45,7 @@ export const importTable: Readonly<Record<string, ImportRule>> = {
   journal: {
     folders: ['contract', 'egress'],
     files: ['delivery/envelope.ts', 'engine/ports.ts'],
-    node: ['crypto', 'fs'],
+    node: ['crypto', 'fs', 'stream'],
     packages: [],
     typesOf: ['pino'],
   },
