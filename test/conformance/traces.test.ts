@@ -13,11 +13,14 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const PARENT = '00f067aa0ba902b7'
 const CALLER = { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: 'rojo=1', baggage: 'user=SECRET-baggage' }
 
-/** The tree as lines, children indented below their parents in the order of their beginning. */
+const place = ({ attributes, name }: ReceivedSpan) =>
+  name.startsWith('chat ') ? `chat ${attributes['theloop.attempt']}` : name
+
+/** The tree as lines, children indented below their parents: attempts and steps in their order, tools by name (they go side by side). */
 function tree(spans: readonly ReceivedSpan[], parent: string, depth = 0): string[] {
   return spans
     .filter(({ parentSpanId }) => parentSpanId === parent)
-    .toSorted((left, right) => Number(left.startNs - right.startNs) || (left.name < right.name ? -1 : 1))
+    .toSorted((left, right) => (place(left) < place(right) ? -1 : 1))
     .flatMap((span) => [
       `${'  '.repeat(depth)}${span.name}${span.failed ? ` !${span.attributes['error.type']}` : ''}`,
       ...tree(spans, span.spanId, depth + 1),
