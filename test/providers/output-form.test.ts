@@ -115,6 +115,14 @@ test('a chat server of a known name is sent the schema where no tool can be call
   }
 })
 
+test('a vendor that shows the schema itself, but is not asked beside tools, is told it in words on every step', () => {
+  const profile: CallFacts['profile'] = (row) => ({
+    ...row,
+    output: { ...row.output, form: 'json_schema', shown: true, besideTools: false },
+  })
+  for (const step of [{}, withTools, lastStep]) assert.equal(asked({ ...step, profile }).told, true)
+})
+
 test('GigaChat is sent a schema of its own subset where no function can be called', () => {
   const vendor = { provider: 'gigachat', model: 'GigaChat-2-Max' } as const
   const { body, told } = asked(vendor)
