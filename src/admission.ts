@@ -105,7 +105,15 @@ function checkCallback(request: RunRequest, parts: JudgeParts, faults: Faults): 
 }
 
 function refused(reason: string, host: string, list: string): string {
-  return `is refused by the egress rules (${reason}${host === '' ? '' : `, host ${host}`}): it must be https and its host on ${list}`
+  const what = `is refused by the egress rules (${reason}${host === '' ? '' : `, host ${host}`})`
+  switch (reason) {
+    case 'metadata_host':
+      return `${what}: the metadata services of clouds are never opened`
+    case 'address_blocked':
+      return `${what}: an address that is not public must stand on ${list} and be opened by EGRESS_PRIVATE_ALLOW`
+    default:
+      return `${what}: it must be https and its host on ${list}`
+  }
 }
 
 /** A ticket that is sent back must belong to its call, with the very arguments the history holds, and still be good. */

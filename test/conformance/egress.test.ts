@@ -133,6 +133,21 @@ test('§10 EG-08 tools: addresses inside and metadata services are a 400, also w
   assert.deepEqual(await toolPaths(WIDE, 'https://whoever.example:8443/'), ['tools[0].url'])
 })
 
+test('§10 a refused address says what would open it, and a metadata service that nothing does', async () => {
+  const client = await PUBLIC.client()
+  const said = async (url: string) => {
+    const { details = [] } = errorOf(
+      await client.post(runBody({ tools: [{ name: 'a', url }] })),
+      400,
+      'invalid_request',
+    )
+    return details[0]?.message ?? ''
+  }
+  assert.match(await said('https://10.0.0.5/'), /address_blocked, host 10\.0\.0\.5.*EGRESS_PRIVATE_ALLOW$/)
+  assert.match(await said('https://100.100.100.200/'), /metadata_host.*never opened$/)
+  assert.match(await said('https://evil.example/'), /host_not_listed.*https and its host on EGRESS_ALLOWLIST$/)
+})
+
 test('§10 DEV_INSECURE opens loopback and nothing else', async () => {
   for (const url of [
     'http://127.0.0.1:1/',
