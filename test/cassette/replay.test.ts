@@ -1,6 +1,7 @@
 /** A run recorded over real sockets is replayed with every server gone, and comes out byte for byte the same. */
 import assert from 'node:assert/strict'
-import { readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { test, type TestContext } from 'node:test'
 import type { JsonObject } from '../../src/contract/json.ts'
@@ -269,6 +270,42 @@ test('a key that is exchanged for a token, and one that is refused, are the same
     assert.doesNotMatch(readFileSync(recorded.path, 'utf8'), /SECRET|bm9ib2R5/)
     await assertSame(recorded)
   }
+})
+
+test('odd endings are the same again: bad calls, a breach, an empty answer, a missed form, a cancel in a tool', async (t) => {
+  const { tools } = await world(t, [], { read: ok(1), breach: ok(2), mute: hangs, none: ok([]) })
+  const all = ['read', 'mute', 'none'].map((name) => tools.tool(name))
+  const breach = tools.tool('breach', { effect: 'write' })
+  const bad: Play = (answer) => {
+    answer.call('read', '{"id":')
+    answer.call('nobody', {})
+    answer.call('read', '"{\\"id\\":1}"')
+    answer.finish({ usage: null })
+  }
+  const silentEnd: Play = (answer) => answer.finish()
+  const stories: readonly (readonly [readonly Play[], JsonObject, string])[] = [
+    [[bad, bad, bad, says('Enough.')], {}, 'completed'],
+    [[asksFor(['breach', {}], ['breach', {}]), asksFor(['breach', {}]), silentEnd, silentEnd], {}, 'completed'],
+    [[asksFor(['none', {}]), asksFor(['none', { n: 1 }]), says('None.')], {}, 'completed'],
+    [[says('no JSON'), says('nor this'), says('never')], { output: { schema: { type: 'object' } } }, 'completed'],
+    [[asksFor(['read', {}]), refuses(500), refuses(400)], { limits: { max_steps: 1 } }, 'stopped_limit'],
+    [[asksFor(['mute', {}], ['read', {}])], {}, 'cancelled'],
+  ]
+  const engine = await recordedEngine(t)
+  for (const [plays, more, status] of stories) {
+    const provider = await startProvider(t, plays)
+    const accepted = await engine.client.start(runBody({ llm: provider.llm(), tools: [...all, breach], ...more }))
+    if (status === 'cancelled') {
+      await (await engine.client.stream(accepted)).event('tool_result')
+      await engine.client.cancel(accepted.run_id)
+    }
+    assert.equal((await engine.client.result(accepted)).status, status)
+  }
+  await engine.end()
+  const cassettes = readdirSync(engine.folder)
+  assert.equal(cassettes.length, stories.length)
+  for (const name of cassettes)
+    assert.deepEqual(await replayCassette(join(engine.folder, name)), { kind: 'same' }, name)
 })
 
 test('a long answer in many small pieces comes again as it was', async (t) => {
