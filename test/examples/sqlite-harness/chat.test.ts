@@ -50,12 +50,26 @@ test('the chat starts without a key, prints the address of the page, and a SIGIN
   const foreign = await fetch(`${url}/api/start`, { headers: { origin: 'http://elsewhere.example' } })
   assert.equal(foreign.status, 403)
 
+  await talk(url, cookie)
   process.kill(-(child.pid ?? 0), 'SIGINT')
   const [code] = (await within(ended, () => 'it does not end')) as [number | null]
   process.off('exit', kill)
   assert.deepEqual([code, errors], [0, ''])
   await assert.rejects(fetch(`${engine}/health`), 'the engine has ended with it')
 })
+
+/** Until an answer is under way, which the engine then has to end. */
+async function talk(url: string, cookie: string): Promise<void> {
+  const headers = { cookie, 'content-type': 'application/json' }
+  const post = async (path: string, body: object) =>
+    (await fetch(`${url}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json()
+  const { id } = (await post('sessions', { assistant_id: 'scripted' })) as { id: string }
+  await post(`sessions/${id}/messages`, { id: 'msg_12345678', text: 'slowly: hello' })
+  for (let active: unknown = null; active === null;) {
+    const view = await (await fetch(`${url}/api/sessions/${id}`, { headers: { cookie } })).json()
+    active = (view as { active: { stream_url: string | null } | null }).active?.stream_url ?? null
+  }
+}
 
 test('an assistant whose key is gone is not offered any more, and its conversations keep it', () => {
   const database = openDatabase(':memory:')

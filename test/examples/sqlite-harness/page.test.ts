@@ -225,13 +225,18 @@ test(
   async (t) => {
     const { page, context, stage } = await openPage(t)
     const refused = { status: 503, contentType: 'application/json', body: '{"error":"not connected yet"}' }
+    const isRefused = page.waitForResponse((response) => response.status() === 503)
     await context.route('**/api/events', (route) => route.fulfill(refused), { times: 1 })
     await page.reload()
-    await until(page, statusSays('The server cannot be reached'))
-    await until(page, `document.querySelector('#status').textContent === ''`)
+    await isRefused
     const { page: other } = await openTab(context, stage.url)
     await ask(other, 'Where is order 1003, please?')
     await page.waitForSelector('#sessions button[title="Where is order 1003, please?"]')
+    await other.close()
+    await context.route('**/messages', (route) => route.fulfill(refused), { times: 1 })
+    await ask(page, 'Where is order 1001, please?')
+    await until(page, startsWith('Order 1001 is delivered'))
+    assert.deepEqual(await users(page), ['Where is order 1001, please?'])
 
     await context.clearCookies()
     await page.click('#sessions button')
