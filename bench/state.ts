@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import timers from 'node:timers/promises'
 
 /** Runs of one round, and how many of them at once. */
-const RUNS = 120
+const RUNS = 60
 const AT_ONCE = 30
 const ROUNDS = 3
 /** Pieces of one answer, a model's pace apart. */
@@ -68,7 +68,8 @@ const server = http.createServer(async (request, response) => {
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 const here = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
-const agent = new http.Agent({ keepAlive: true })
+/** No connection outlives its request: an engine that waits for its turn closes idle ones. */
+const agent = new http.Agent({ keepAlive: false })
 
 function post(address: string, body: string): Promise<number> {
   return new Promise((resolve, reject) => {

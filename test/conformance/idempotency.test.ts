@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Json, JsonObject } from '../../src/contract/json.ts'
-import { refuses, says, silent, startProvider } from '../fakes/provider-server.ts'
+import { asksFor, refuses, says, silent, startProvider } from '../fakes/provider-server.ts'
 import { startReceiver } from '../fakes/callback-receiver.ts'
 import { startTools } from '../fakes/tool-server.ts'
 import { EngineClient, errorOf, runBody, user, type Accepted } from './engine-client.ts'
@@ -149,6 +149,42 @@ test('ID-03 a request that was refused has not burnt its key', async (t) => {
   errorOf(await client.post(body), 409, 'result_pending')
   await client.ack(holder.run_id)
   assert.equal((await client.run(body)).text, 'Now.')
+})
+
+test('ID-05 however a run ends, its session is locked until it is stored, and free then; a late provider takes nothing back', async (t) => {
+  const client = await engine.client()
+  const late = gate()
+  const provider = await startProvider(t, [
+    async (answer) => {
+      answer.text('Half of')
+      await late.opened
+      answer.text(' it.')
+      answer.finish()
+    },
+  ])
+  const refusing = await startProvider(t, [refuses(401)])
+  const asking = await startProvider(t, [asksFor(['later', {}])])
+  const tools = await startTools(t, { later: { status: 'deferred', operation_id: 'op_1' } })
+  const ways: readonly (readonly [string, JsonObject])[] = [
+    ['completed', {}],
+    ['failed', { llm: refusing.llm() }],
+    ['awaiting_tool', { llm: asking.llm(), tools: [tools.tool('later')] }],
+    ['stopped_limit', { llm: provider.llm(), limits: { timeout_ms: 200 } }],
+  ]
+  for (const [status, parts] of ways) {
+    const meta = { session_id: `ends-${status}` }
+    const accepted = await client.start(runBody({ ...parts, meta }))
+    assert.equal((await client.result(accepted)).status, status)
+    assert.equal(errorOf(await client.post(runBody({ meta })), 409, 'result_pending').run_id, accepted.run_id)
+    assert.equal((await client.ack(accepted.run_id)).status, 200)
+    const next = await client.start(runBody({ llm: (await startProvider(t, [silent])).llm(), meta }))
+    // What the provider of the first still says is nobody's business.
+    if (status === 'stopped_limit') late.open()
+    assert.equal(errorOf(await client.post(runBody({ meta })), 409, 'run_active').run_id, next.run_id)
+    await client.cancel(next.run_id)
+    await client.ack(next.run_id)
+    await client.run(runBody({ meta }))
+  }
 })
 
 test('ID-04 ten different requests of one session at once: one run, nine are told which', async (t) => {

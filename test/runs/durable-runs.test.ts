@@ -237,9 +237,10 @@ test('what was shown of a step that was cut stays, up to its last second, until 
   show(0, 'Other.')
   t.mock.timers.tick(1000)
   assert.deepEqual(await resultNow(), ['Other.', ['error']])
+  show(6, ' And')
   record.messages.push({
     role: 'assistant',
-    content: [{ type: 'text', text: 'Other.' }],
+    content: [{ type: 'text', text: 'Other. And' }],
     provider: null,
     model: null,
     stop_reason: 'tool_calls',

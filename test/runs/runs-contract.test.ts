@@ -324,13 +324,13 @@ for (const [name, make] of implementations) {
 
   test(`${name}: CB-05: a result that is still tried outlasts its time; it runs from the last try, and an ack ends it sooner`, async (t) => {
     t.mock.timers.enable({ apis: ['Date', 'setInterval'], now: 0 })
-    const { store, begin, finish, journal, told } = await open(t)
+    const { store, begin, finish, journal, told } = await open(t, { undeliveredTtlMs: 100_000 })
     const runId = await begin({ ...callback, ...session('k1') })
     await finish(runId)
     t.mock.timers.tick(300_000)
     assert.equal((await store.get(runId))?.delivery.state, 'pending')
     await store.noteDelivery(runId, attempt, 'undelivered')
-    t.mock.timers.tick(9_000)
+    t.mock.timers.tick(60_000)
     assert.equal((await store.get(runId))?.delivery.state, 'undelivered')
     assert.equal((await store.admit(admission(session('k2')))).kind, 'result_pending')
     t.mock.timers.tick(60_000)
