@@ -51,7 +51,8 @@ test('ID-02 the order of keys, white space and the way numbers are written make 
   for (const same of [
     text,
     JSON.stringify(turned(body)),
-    text.replace('1.5', '1.50').replace('100', '1e2'),
+    // By their names: a port or a key made at random may hold the same digits.
+    text.replace('"price": 1.5', '"price": 1.50').replace('"n": 100', '"n": 1e2'),
     text.replace('ä', '\\u00e4'),
   ]) {
     const answer = await client.post(same)
