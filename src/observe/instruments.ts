@@ -14,7 +14,7 @@ export interface Label {
 /** Hands a value back as long as it is among the first so many different ones, else `OTHER`. */
 export type Bound = (value: string) => string
 
-export const OTHER = 'other'
+const OTHER = 'other'
 
 /** Longest value of a bounded label, UTF-16 units. */
 const MAX_VALUE_CHARS = 100
@@ -30,29 +30,29 @@ export function createBound(most: number): Bound {
   }
 }
 
-export interface FamilyOptions {
+interface FamilyOptions {
   /** By the conventions of Prometheus: base units, `_total` for counters. */
   readonly name: string
   readonly help: string
   readonly labels?: readonly Label[]
 }
 
-export interface Counter {
+interface Counter {
   /** `values` in the order of the labels. */
   add(values: readonly string[], by?: number): void
 }
 
-export interface Gauge {
+interface Gauge {
   set(values: readonly string[], value: number): void
   /** Forgets every series: for gauges that are measured anew at each reading. */
   clear(): void
 }
 
-export interface Histogram {
+interface Histogram {
   observe(values: readonly string[], value: number): void
 }
 
-export interface FamilyFacts {
+interface FamilyFacts {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
