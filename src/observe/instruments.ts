@@ -37,18 +37,18 @@ interface FamilyOptions {
   readonly labels?: readonly Label[]
 }
 
-interface Counter {
+export interface Counter {
   /** `values` in the order of the labels. */
   add(values: readonly string[], by?: number): void
 }
 
-interface Gauge {
+export interface Gauge {
   set(values: readonly string[], value: number): void
   /** Forgets every series: for gauges that are measured anew at each reading. */
   clear(): void
 }
 
-interface Histogram {
+export interface Histogram {
   observe(values: readonly string[], value: number): void
 }
 
