@@ -64,7 +64,7 @@ export function failedBehindLimit(limit: LimitReached, shown: string, say: (key:
   return { ...PLAIN, status: 'stopped_limit', limit, stop: 'error', text: shown, source: 'model' }
 }
 
-/** The run was stopped from outside. `shown` is the text of the step that was cut. */
+/** The run was stopped from outside. `shown` is the text of the step that was cut; where that is none the newest text stands. */
 export function interrupted(
   record: RunRecord,
   why: Interruption,
@@ -77,7 +77,7 @@ export function interrupted(
       return { ...PLAIN, status: 'stopped_limit', limit: 'timeout_ms', stop: 'timeout', text: shown, source: 'model' }
     case 'shutdown':
     case 'lost':
-      return failed('engine_shutdown', shown)
+      return failed('engine_shutdown', isBlank(shown) ? newestText(record) : shown)
     case 'cancelled': {
       const text = isBlank(shown) ? newestText(record) : shown
       return { ...PLAIN, status: 'cancelled', stop: 'cancelled', text, source: text === '' ? null : 'model' }
@@ -93,7 +93,8 @@ export const cutStop: Readonly<Record<Interruption, StopReason>> = {
   lost: 'error',
 }
 
-function newestText(record: RunRecord): string {
+/** What a reader saw last, of whichever step. */
+export function newestText(record: RunRecord): string {
   for (const message of record.messages.toReversed()) {
     const text = message.role === 'assistant' ? textOf(message) : ''
     if (!isBlank(text)) return text

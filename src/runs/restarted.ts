@@ -6,7 +6,7 @@ import type { Attempt } from '../contract/usage.ts'
 import { NO_TOKENS } from '../contract/usage.ts'
 import type { RunResult } from '../contract/result.ts'
 import { closeBatch } from '../engine/close-batch.ts'
-import { failed, interrupted, resultOf } from '../engine/ending.ts'
+import { failed, interrupted, newestText, resultOf } from '../engine/ending.ts'
 import type { EnginePorts } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
 import { keepShown } from '../engine/transcript.ts'
@@ -36,7 +36,9 @@ export function restartedResult(
   record.attempting = null
   const usage = addUsage(record.attempts, record.request.targets)
   // A cancel that was told stands; the text that was shown is in its messages.
-  const ending = record.announced ? interrupted(record, 'cancelled', '', ports.say) : failed('engine_restarted', text)
+  const ending = record.announced
+    ? interrupted(record, 'cancelled', '', ports.say)
+    : failed('engine_restarted', newestText(record))
   return resultOf(record, ending, usage, ports.now(), ports.say)
 }
 

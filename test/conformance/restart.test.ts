@@ -155,7 +155,11 @@ test('§7.3 killed while tools are called: what came stands, what was sent is un
   const { start, kill } = lives(t)
   const tools = await startTools(t, { fast: ok({ found: 1 }), slow: hangs })
   const provider = await startProvider(t, [
-    asksFor(['fast', {}]),
+    (answer) => {
+      answer.text('I look it up.')
+      answer.call('fast', {})
+      answer.finish()
+    },
     asksFor(['slow', {}], ['nobody', {}]),
     says('Never.'),
   ])
@@ -174,6 +178,8 @@ test('§7.3 killed while tools are called: what came stands, what was sent is un
   const payload = payloadOf(await receiver.nth(1))
   assert.equal(payload.run_id, accepted.run_id)
   assert.equal(payload.error?.code, 'engine_restarted')
+  // What a reader saw last, though the step that was cut had said nothing.
+  assert.deepEqual([payload.text, payload.answer_source], ['I look it up.', 'model'])
   assert.deepEqual(
     payload.tool_calls.map(({ tool, status, attempts }) => [tool, status, attempts]),
     [

@@ -640,8 +640,23 @@ test('a shutdown ends failed engine_shutdown with the messages so far', async ()
   })
   assert.equal(played.result.status, 'failed')
   assert.equal(played.result.error?.code, 'engine_shutdown')
+  assert.equal(played.result.text, '')
   assert.equal(played.result.messages.length, 2)
   assertValidHistory(played)
+})
+
+test('what a reader saw last is the text of a run that a shutdown ends in the middle of its calls', async () => {
+  const stop = new AbortController()
+  const played = await play({
+    request: { tools: [orders] },
+    model: [calls({ type: 'text', text: 'I will look.' }, call('getOrders'))],
+    tools: () => {
+      stop.abort('shutdown')
+      return ok(1)
+    },
+    stop,
+  })
+  assert.deepEqual([played.result.text, played.result.answer_source], ['I will look.', 'model'])
 })
 
 test('a model that cannot be reached fails the run with a localized message, and shown text stays', async () => {

@@ -166,7 +166,8 @@ function textSeen({ events, result }: Ended): string {
     }
   }
   const last = steps.at(-1) ?? ''
-  // A cancel between two texts leaves the one before it; blank text is none.
-  if (result.status === 'cancelled') return steps.findLast((text) => text?.trim()) ?? ''
+  // A stop between two texts leaves the one before it; blank text is none.
+  if (result.status === 'cancelled' || result.error?.code === 'engine_shutdown')
+    return steps.findLast((text) => text?.trim()) ?? ''
   return result.text === '' && last.trim() === '' ? '' : last
 }

@@ -251,7 +251,8 @@ test('what was shown of a step that was cut stays, up to its last second, until 
   record.attempting = null
   await lease.commit(record)
   t.mock.timers.tick(1000)
-  assert.deepEqual(await resultNow(), ['', ['tool_calls']])
+  // Of the message now, and not stored twice.
+  assert.deepEqual(await resultNow(), ['Other. And', ['tool_calls']])
 })
 
 test('the result takes the place of the request, whose secrets are gone with it', async (t) => {
