@@ -116,11 +116,17 @@ function refused(reason: string, host: string, list: string): string {
   }
 }
 
-/** A ticket that is sent back must belong to its call, with the very arguments the history holds, and still be good. */
-function ticketFault(request: RunRequest, tokens: EngineTokens): Judgement['refusal'] {
-  let calls = new Map<string, ToolCallPart>()
-  for (const [index, message] of request.messages.entries()) {
-    if (message.role === 'assistant') calls = new Map(callsOf(message).map((call) => [call.call_id, call]))
+/**
+ * A ticket that is sent back must belong to its call, with the very arguments the history holds, and still be good. Only those
+ * of the newest calls are judged: where the model has answered since, the approval was judged when it came, and a conversation
+ * may outlive it. SPEC §5.5.
+ */
+function ticketFault({ messages }: RunRequest, tokens: EngineTokens): Judgement['refusal'] {
+  const asked = messages.findLastIndex(({ role }) => role === 'assistant')
+  const newest = messages[asked]
+  if (newest?.role !== 'assistant') return null
+  const calls = new Map<string, ToolCallPart>(callsOf(newest).map((call) => [call.call_id, call]))
+  for (const [place, message] of messages.slice(asked + 1).entries()) {
     if (message.role !== 'tool' || message.ticket == null) continue
     const args = calls.get(message.call_id)?.args ?? {}
     const call = { callId: message.call_id, tool: message.tool, argsHash: argsHash(args) }
@@ -130,7 +136,8 @@ function ticketFault(request: RunRequest, tokens: EngineTokens): Judgement['refu
       verdict === 'expired'
         ? 'its time is over: ask for the approval again'
         : 'was not given for this call with these arguments'
-    return { kind: 'refused', code: `ticket_${verdict}`, faults: [{ path: `messages[${index}].ticket`, message: why }] }
+    const path = `messages[${asked + 1 + place}].ticket`
+    return { kind: 'refused', code: `ticket_${verdict}`, faults: [{ path, message: why }] }
   }
   return null
 }

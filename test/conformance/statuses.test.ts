@@ -166,8 +166,16 @@ test('§5.5 a ticket is made as Appendix B.2 says; one that does not fit its cal
   await refusal(answered('nonsense'), 'ticket_mismatch')
   const changed = JSON.parse(JSON.stringify(asked).replace('"id":1', '"id":3')) as Json
   await refusal(answered(pending.ticket, changed), 'ticket_mismatch')
-  await refusal(answered(ticketAt(Date.now() - 1)), 'ticket_expired')
+  const late = ticketAt(Date.now() - 1)
+  await refusal(answered(late), 'ticket_expired')
   assert.equal((await answered(pending.ticket)).status, 202)
+
+  // Once the model has gone on from the decision, the conversation may outlive its ticket.
+  const approval = { role: 'tool', call_id: pending.call_id, tool: 'createReturn', result: 1, ticket: late }
+  const said = { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] }
+  const before = [question, asked as Json, approval]
+  assert.equal((await client.post(runBody({ messages: [...before, said, user('Thanks.')] }))).status, 202)
+  await refusal(client.post(runBody({ messages: [...before, user('Well?')] })), 'ticket_expired')
 })
 
 test('§8.3 stopped_limit: after max_steps the model is asked once more, without tools and with a note', async (t) => {
