@@ -140,11 +140,14 @@ interface FormIndex {
   longestAt(text: string, at: number): number
 }
 
+/** Forms, each with the number of secrets that have it. Nearly always there is one, of one secret: then it stands for itself. */
+type Forms = string | Map<string, number>
+
 function createFormIndex(): FormIndex {
-  /** First characters → forms, each with the number of secrets that have it. */
-  const byOpening = new Map<string, Map<string, number>>()
+  /** First characters → forms. */
+  const byOpening = new Map<string, Forms>()
   /** First character → forms that count as whole words only. */
-  const words = new Map<string, Map<string, number>>()
+  const words = new Map<string, Forms>()
   const placeOf = (form: string) =>
     form.length < SHORTEST_SECRET
       ? { map: words, key: form.slice(0, 1) }
@@ -153,17 +156,21 @@ function createFormIndex(): FormIndex {
   return {
     add(form) {
       const { map, key } = placeOf(form)
-      const forms = map.get(key) ?? new Map<string, number>()
+      const known = map.get(key)
+      if (known === undefined) return void map.set(key, form)
+      const forms = typeof known === 'string' ? new Map([[known, 1]]) : known
       map.set(key, forms)
       forms.set(form, (forms.get(form) ?? 0) + 1)
     },
     remove(form) {
       const { map, key } = placeOf(form)
       const forms = map.get(key)
-      const count = forms?.get(form) ?? 0
-      if (count > 1) forms?.set(form, count - 1)
-      else forms?.delete(form)
-      if (forms?.size === 0) map.delete(key)
+      if (forms === form) return void map.delete(key)
+      if (forms === undefined || typeof forms === 'string') return
+      const count = forms.get(form) ?? 0
+      if (count > 1) forms.set(form, count - 1)
+      else forms.delete(form)
+      if (forms.size === 0) map.delete(key)
     },
     longestAt(text, at) {
       const forms = byOpening.get(text.slice(at, at + SHORTEST_SECRET))
@@ -172,10 +179,15 @@ function createFormIndex(): FormIndex {
   }
 }
 
-function longestForm(forms: ReadonlyMap<string, number>, text: string, at: number): number {
+/** The one, or each of them. */
+function each(forms: Forms): Iterable<string> {
+  return typeof forms === 'string' ? [forms] : forms.keys()
+}
+
+function longestForm(forms: Forms, text: string, at: number): number {
   let longest = 0
   const rest = text.length - at
-  for (const form of forms.keys()) {
+  for (const form of each(forms)) {
     // A text that somebody cut may end inside a secret.
     const length = Math.min(form.length, rest)
     if (length > longest && text.startsWith(form.length <= rest ? form : form.slice(0, rest), at)) longest = length
@@ -185,11 +197,11 @@ function longestForm(forms: ReadonlyMap<string, number>, text: string, at: numbe
 
 const WORD = /[A-Za-z0-9]/
 
-function longestWord(words: ReadonlyMap<string, ReadonlyMap<string, number>>, text: string, at: number): number {
+function longestWord(words: ReadonlyMap<string, Forms>, text: string, at: number): number {
   const forms = words.size === 0 ? undefined : words.get(text.charAt(at))
   if (forms === undefined || WORD.test(text.charAt(at - 1))) return 0
   let longest = 0
-  for (const form of forms.keys()) {
+  for (const form of each(forms)) {
     const isWhole = text.startsWith(form, at) && !WORD.test(text.charAt(at + form.length))
     if (isWhole && form.length > longest) longest = form.length
   }
