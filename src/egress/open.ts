@@ -14,6 +14,7 @@ import { type HostTls, type SecureContexts, secureContexts } from './host-tls.ts
 import { type EgressRules, judgeUrl } from './policy.ts'
 import { NOTHING_PRIVATE, type PrivateAllow } from './private-allow.ts'
 import { parseProxyUrl } from './proxy.ts'
+import { createSharedLookup } from './shared-lookup.ts'
 
 export interface EgressOptions extends EgressRules {
   /** URLs for `parseProxyUrl`. They apply to purpose `provider` only. */
@@ -36,9 +37,13 @@ export interface EgressOptions extends EgressRules {
 
 const CONNECT_TIMEOUT_MS = 10_000
 
+type RouteOptions = EgressOptions & Required<Pick<EgressOptions, 'lookup' | 'connectTimeoutMs'>>
+
 /** The gate. A proxy URL that does not parse closes its route: nothing goes round it directly. */
 export function createEgress(options: EgressOptions): Egress {
-  const routes = openRoutes(options)
+  const { lookup = dns.lookup, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options
+  const shared = createSharedLookup({ lookup, patienceMs: connectTimeoutMs, now: () => performance.now() })
+  const routes = openRoutes({ ...options, connectTimeoutMs, lookup: shared })
 
   async function request(call: EgressRequest): Promise<EgressAnswer> {
     const verdict = judgeUrl(call.url, call.purpose, options, call.ownHosts)
@@ -84,7 +89,7 @@ interface Routes {
  * Connections that may lead inside are kept apart from those that may not: a host that only a lone `*` lets out must not
  * ride on one that was opened for a listed host.
  */
-function openRoutes(options: EgressOptions): Routes {
+function openRoutes(options: RouteOptions): Routes {
   const { proxies, privateAllow = NOTHING_PRIVATE } = options
   const outside = openWays(options, NOTHING_PRIVATE)
   const closed = privateAllow.ranges.length === 0 && privateAllow.names.length === 0
@@ -113,7 +118,7 @@ interface Ways {
   readonly own: ReadonlyMap<string, Pools>
 }
 
-function openWays(options: EgressOptions, privateAllow: PrivateAllow): Ways {
+function openWays(options: RouteOptions, privateAllow: PrivateAllow): Ways {
   const entries = Object.entries(options.tls ?? {})
   return {
     common: openPools(options, privateAllow, new Map()),
@@ -128,8 +133,8 @@ interface Pools {
 }
 
 /** One pool for direct calls and one a distinct proxy, all there from the start. */
-function openPools(options: EgressOptions, privateAllow: PrivateAllow, contexts: SecureContexts): Pools {
-  const { proxies, devInsecure, lookup = dns.lookup, connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS } = options
+function openPools(options: RouteOptions, privateAllow: PrivateAllow, contexts: SecureContexts): Pools {
+  const { proxies, devInsecure, lookup, connectTimeoutMs: timeoutMs } = options
   const connect = { lookup, devInsecure, privateAllow, timeoutMs, secureContexts: contexts }
   const proxied = new Map<string, Dispatcher | null>()
   for (const url of [...(proxies.all === null ? [] : [proxies.all]), ...Object.values(proxies.byProvider)]) {
