@@ -53,6 +53,7 @@ const kinds: readonly Kind[] = [
     }),
   },
   { name: 'the error webhook', purpose: 'error_webhook', more: { ownHosts: [HOST] }, ways: nothing },
+  { name: 'the receiver of spans', purpose: 'telemetry', more: { ownHosts: [HOST] }, ways: nothing },
 ]
 
 const PUBLIC = '93.184.216.34'
