@@ -297,7 +297,7 @@ test('§10 EGRESS_PRIVATE_ALLOW lets a listed name lead inside, over TLS with th
   const client = new EngineClient(engine)
   const llm = scripted([{ tool_call: { name: 'a', args: {} } }], [{ text: 'Done.' }])
   const outcome = async (host: string) => {
-    const tools = [{ name: 'a', url: `https://${host}:${server.port}/a`, timeout_ms: 300 }]
+    const tools = [{ name: 'a', url: `https://${host}:${server.port}/a`, timeout_ms: 10_000 }]
     const result = await client.run(runBody({ llm, tools }))
     return result.tool_calls[0]?.status
   }
