@@ -64,10 +64,19 @@ function normalised(number: string): string {
   if (match === null) return number
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = match
   const digits = `${whole}${fraction}`.replace(/^0+/, '')
-  const trimmed = digits.replace(/0+$/, '')
+  const trimmed = withoutEndingZeros(digits)
   if (trimmed === '') return '0'
   return `${sign}${trimmed}e${Number(exponent) - fraction.length + (digits.length - trimmed.length)}`
 }
+
+/** By hand: `/0+$/` begins anew at every zero, and whoever writes a body, arguments or a result may write a million of them. */
+function withoutEndingZeros(digits: string): string {
+  let end = digits.length
+  while (digits.charCodeAt(end - 1) === ZERO) end -= 1
+  return digits.slice(0, end)
+}
+
+const ZERO = 0x30
 
 /** V8's message quotes the text it failed on; that may be a secret, so only the place is told. */
 function sentence(error: unknown): string {

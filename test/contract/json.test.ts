@@ -102,3 +102,14 @@ test('a raw number is no object', () => {
   assert.equal(isRawNumber(raw), true)
   assert.equal(isJsonObject(raw), false)
 })
+
+test('JS-04: a number of a million digits is read in linear time, wherever its zeros stand', () => {
+  const zeros = '0'.repeat(1_000_000)
+  const started = performance.now()
+  for (const number of [`1.${zeros}1`, `0.${zeros}1`, `1${zeros}1`, `1${zeros}.${zeros}`, `1.${zeros}`]) {
+    assert.ok(parseJson(`{"n":${number}}`).ok)
+  }
+  assert.equal(JSON.stringify(parsed(`[1.${zeros}1]`)), `[1.${zeros}1]`)
+  assert.equal(JSON.stringify(parsed(`[1.${zeros}]`)), '[1]')
+  assert.ok(performance.now() - started < 2000)
+})
