@@ -55,8 +55,11 @@ function* fencedBlocks(
   let open: { readonly fence: string; readonly name: string; readonly line: number } | null = null
   let body: string[] = []
   for (const [index, line] of text.split(/\r?\n/).entries()) {
-    const [, fence = '', rest = ''] = /^ {0,3}(`{3,})\s*(.*?)\s*$/.exec(line) ?? []
-    if (open === null && fence !== '') {
+    // Trimmed apart: a pattern that looks for white space at the end begins anew at every blank inside the line.
+    const fence = /^ {0,3}(`{3,})/.exec(line)?.[1] ?? ''
+    const rest = line.slice(line.indexOf(fence) + fence.length).trim()
+    // Words in backticks at the beginning of a line open no block.
+    if (open === null && fence !== '' && !rest.includes('`')) {
       open = { fence, name: rest.split(/\s/)[0] ?? '', line: index + 1 }
       body = []
     } else if (open !== null && fence.length >= open.fence.length && rest === '') {

@@ -46,6 +46,18 @@ test('a longer fence holds shorter ones, and a block that is never closed is jud
   assert.equal(judgeFormat('```chart\n{"ok":', chart, check).ok, false)
 })
 
+test('words in backticks at the beginning of a line open no block, so the block behind them is judged', () => {
+  assert.equal(judgeFormat('```chart``` is what you want:\n```chart\nno JSON\n```', chart, check).ok, false)
+  assert.equal(judgeFormat('```chart``` is what you want.', chart, check).ok, true)
+})
+
+test('a line of blanks between words is read in linear time', () => {
+  const started = performance.now()
+  const blanks = ' '.repeat(1_000_000)
+  assert.equal(judgeFormat(`\`\`\`chart${blanks}x${blanks}\n{"ok":true}\n\`\`\`${blanks}`, chart, check).ok, true)
+  assert.ok(performance.now() - started < 2000)
+})
+
 test('a block named __proto__ or constructor is not taken for one that was asked for', () => {
   assert.equal(judgeFormat('```__proto__\nx\n```\n```constructor\nx\n```', chart, check).ok, true)
 })
