@@ -46,7 +46,11 @@ export async function runLoop(record: RunRecord, ports: EnginePorts, signal: Abo
 async function loop(record: RunRecord, ports: EnginePorts, signal: AbortSignal): Promise<Ending> {
   const prompt = openPrompt(record)
   for (;;) {
-    if (signal.aborted) return stopped(record, ports, reasonOf(signal), '')
+    if (signal.aborted) {
+      const why = reasonOf(signal)
+      if (record.repair === null) return stopped(record, ports, why, '')
+      return stoppedInRepair(record, prompt, record.repair, why, { tap: tapOf(record, ports), ports })
+    }
     const plan = planStep(record, ports.now())
     if (plan.kind === 'end') {
       journalLimit(record, ports, plan.limit)
@@ -62,10 +66,10 @@ async function loop(record: RunRecord, ports: EnginePorts, signal: AbortSignal):
     switch (answer.kind) {
       case 'interrupted': {
         const why = reasonOf(signal)
-        if (why === 'deadline' && mended !== null && answer.shown === '')
-          return endLate(record, prompt, mended, tap, ports)
-        keepShown(record, prompt, { text: answer.shown, target: answer.target, stop: cutStop[why] }, ports.now())
-        const ending = stopped(record, ports, why, answer.shown)
+        const ending =
+          mended !== null && isBlank(answer.shown)
+            ? stoppedInRepair(record, prompt, mended, why, { tap, ports })
+            : stoppedInText(record, prompt, answer, why, ports)
         if (answer.drained !== undefined) await drained(record, ending, answer.drained, ports)
         return ending
       }
@@ -79,7 +83,7 @@ async function loop(record: RunRecord, ports: EnginePorts, signal: AbortSignal):
       }
       case 'out_of_time':
         // A step without tools has all the time there is: for it there is no other.
-        if (mended !== null) return endLate(record, prompt, mended, tap, ports)
+        if (mended !== null) return stoppedInRepair(record, prompt, mended, 'deadline', { tap, ports })
         if (plan.final !== null) return stopped(record, ports, 'deadline', '')
         // The next plan finds the time for tools over and asks for the final answer.
         tap.reset('restart')
@@ -186,10 +190,28 @@ function endUnmended(
   return answered(final, mended.stop, mended.draft)
 }
 
-/** Time was over before the repair brought a text. */
-function endLate(record: RunRecord, prompt: Prompt, mended: Repair, tap: Shown, ports: EnginePorts): Ending {
-  keepDraft(record, prompt, mended, cutStop.deadline, { tap, ports })
-  return stopped(record, ports, 'deadline', mended.draft)
+/** Stopped before the repair brought a text: the answer that it was to mend was whole, and is shown again. */
+function stoppedInRepair(
+  record: RunRecord,
+  prompt: Prompt,
+  mended: Repair,
+  why: Interruption,
+  { tap, ports }: Pick<Around, 'tap' | 'ports'>,
+): Ending {
+  keepDraft(record, prompt, mended, cutStop[why], { tap, ports })
+  return stopped(record, ports, why, mended.draft)
+}
+
+/** Stopped in the middle of an answer: what was shown of it stays. */
+function stoppedInText(
+  record: RunRecord,
+  prompt: Prompt,
+  { shown, target }: { readonly shown: string; readonly target: number },
+  why: Interruption,
+  ports: EnginePorts,
+): Ending {
+  keepShown(record, prompt, { text: shown, target, stop: cutStop[why] }, ports.now())
+  return stopped(record, ports, why, shown)
 }
 
 /** Runs the open batch to its end and draws what follows from it. */

@@ -42,7 +42,8 @@ export function judge(message: ModelMessage, mayCall: boolean): Verdict {
   const parts = message.parts.filter((part) => part.type !== 'tool_call' || (mayCall && part.fault !== 'cut'))
   const text = textOf(parts)
   if (calls.length > 0) return { kind: 'calls', parts, calls, text }
-  if (message.stop === 'paused' && mayCall) return { kind: 'paused', parts }
+  // A pause without a word leaves nothing to go on from: the same request would only be paused again.
+  if (message.stop === 'paused' && mayCall && !isBlank(text)) return { kind: 'paused', parts }
   if (cut && mayCall && message.stop === 'length') return { kind: 'cut_call', parts, text }
   if (!isBlank(text) && !isLeakedMarkup(text)) {
     return { kind: 'answered', parts, stop: withoutCalls(message.stop), text }

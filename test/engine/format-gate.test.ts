@@ -225,8 +225,12 @@ test('a failure after half a repair leaves the whole answer, not the half', asyn
   assertDraftStands(await play({ request: { output }, model: [streamed('no JSON'), half], checkOutput: check }))
 })
 
-for (const late of [{ kind: 'out_of_time' }, { kind: 'interrupted', shown: '', target: 0 }] as const) {
-  test(`the deadline in a repair (${late.kind}) leaves the answer it was to mend`, async () => {
+for (const late of [
+  { kind: 'out_of_time' },
+  { kind: 'interrupted', shown: '', target: 0 },
+  { kind: 'interrupted', shown: ' \n', target: 0 },
+] as const) {
+  test(`the deadline in a repair (${JSON.stringify(late)}) leaves the answer it was to mend`, async () => {
     const stop = new AbortController()
     const cut: Play = () => {
       stop.abort('deadline')
@@ -239,7 +243,40 @@ for (const late of [{ kind: 'out_of_time' }, { kind: 'interrupted', shown: '', t
   })
 }
 
-function assertDraftStands({ result, events }: Played): void {
+for (const why of ['cancelled', 'shutdown'] as const) {
+  for (const place of ['before', 'in'] as const) {
+    test(`CA-04: a run that is ${why} ${place} a repair keeps the answer it was to mend, which its reader had seen whole`, async () => {
+      const stop = new AbortController()
+      const draft: Play = (_ask, tap) => {
+        tap.text('no JSON')
+        if (place === 'before') stop.abort(why)
+        return text('no JSON')
+      }
+      const cut: Play = () => {
+        stop.abort(why)
+        return { kind: 'interrupted', shown: '', target: 0 }
+      }
+      const played = await play({ request: { output }, model: [draft, cut], checkOutput: check, stop })
+      assert.equal(played.result.status, why === 'cancelled' ? 'cancelled' : 'failed')
+      assert.equal(played.result.stop_reason, why === 'cancelled' ? 'cancelled' : 'error')
+      assertDraftStands(played, place === 'before' ? 1 : 2)
+    })
+  }
+}
+
+test('the deadline between an answer and its repair leaves that answer, not the fixed sentence', async () => {
+  const stop = new AbortController()
+  const draft: Play = (_ask, tap) => {
+    tap.text('no JSON')
+    stop.abort('deadline')
+    return text('no JSON')
+  }
+  const played = await play({ request: { output }, model: [draft], checkOutput: check, stop })
+  assert.equal(played.result.status, 'stopped_limit')
+  assertDraftStands(played, 1)
+})
+
+function assertDraftStands({ result, events }: Played, step = 2): void {
   assert.equal(result.text, 'no JSON')
   assert.equal(result.answer_source, 'model')
   assert.equal(result.output, null)
@@ -251,5 +288,5 @@ function assertDraftStands({ result, events }: Played): void {
     result.messages.map((message) => message.role === 'assistant' && message.content),
     [[{ type: 'text', text: 'no JSON' }]],
   )
-  assert.deepEqual(events.at(-1), { event: 'delta', data: { step: 2, offset: 0, text: 'no JSON' } })
+  assert.deepEqual(events.at(-1), { event: 'delta', data: { step, offset: 0, text: 'no JSON' } })
 }

@@ -552,11 +552,18 @@ test('a paused turn goes on with its own message at the end', async () => {
   assert.equal(played.result.text, 'Found.')
 })
 
-test('a paused turn of reasoning alone is nothing to go on from, and is not stored', async () => {
-  const played = await play({ model: [answer([{ type: 'reasoning', text: 'hm' }], 'paused'), text('Found.')] })
-  assert.equal(played.asks[1]?.messages.at(-1)?.role, 'user')
-  assert.equal(played.result.messages.length, 1)
-})
+for (const parts of [[], [{ type: 'reasoning', text: 'hm' }], [{ type: 'text', text: ' \n' }]] as const) {
+  test(`PS-31, PS-35: a turn paused at ${JSON.stringify(parts)} is an empty answer: asked once more, without tools, and no more`, async () => {
+    const paused = answer(parts, 'paused')
+    const played = await play({ request: { tools: [orders] }, model: [paused, text('Found.')] })
+    assert.equal(played.asks[1]?.toolChoice, 'none')
+    assert.equal(played.asks[1].messages.at(-1)?.role, 'user')
+    assert.equal(played.result.messages.length, 1)
+    const endless = await play({ request: { tools: [orders] }, model: [paused, paused] })
+    assert.equal(endless.result.status, 'completed')
+    assert.equal(endless.result.answer_source, 'fallback')
+  })
+}
 
 test('CA-04: a cancel in mid-text keeps exactly what was shown', async () => {
   const stop = new AbortController()
