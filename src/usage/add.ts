@@ -34,7 +34,8 @@ function currencyOf(attempts: readonly Attempt[], targets: readonly Priced[]): s
   const used = targets.filter((target, index) =>
     attempts.length === 0 ? index === 0 : attempts.some((attempt) => isOf(attempt, target)),
   )
-  const currencies = new Set(used.map((target) => target.pricing?.currency ?? null))
+  // What a model without a price cost is null of itself, and there is no sum with it.
+  const currencies = new Set(used.flatMap(({ pricing }) => (pricing === null ? [] : [pricing.currency])))
   const [only = null] = currencies
   return currencies.size === 1 ? only : null
 }

@@ -99,6 +99,12 @@ test('a fallback that was never asked does not disturb the sum', () => {
   assert.deepEqual([cost, currency], [0.2, 'USD'])
 })
 
+test('the same model once more, with another key and without a price, does not disturb the sum of what was priced', () => {
+  const { cost, currency } = add([attempt(), attempt()], [a, { ...a, pricing: null }])
+  assert.deepEqual([cost, currency], [0.2, 'USD'])
+  assert.equal(add([attempt(), attempt({ cost: null })], [a, { ...a, pricing: null }]).cost, null)
+})
+
 test('a run without attempts cost nothing, where it was priced', () => {
   assert.deepEqual([add([], [a]).cost, add([], [a]).currency, add([], [a]).complete], [0, 'USD', true])
   assert.equal(add([], [{ ...a, pricing: null }]).cost, null)
