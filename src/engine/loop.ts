@@ -165,16 +165,17 @@ function takeText(
   final: FinalReason | null,
   { tap, ports }: Pick<Around, 'tap' | 'ports'>,
 ): Ending | null {
-  const { parts, stop, text } = answer
+  const { stop, text } = answer
+  const whole = { ...said, parts: answer.parts, stop }
   const formed = judgeFormat(text, record.request.output, ports.checkOutput)
   if (!formed.ok && mayRepair(record, stop, ports)) {
     tap.reset('repair')
-    openRepair(record, final, answer, formed.faults)
+    openRepair(record, final, { text, said: whole }, formed.faults)
     return null
   }
   if (formed.ok) record.output = formed.value
   else warnForm(record, formed.faults)
-  keepSaid(record, prompt, { ...said, parts, stop }, ports.now())
+  keepSaid(record, prompt, whole, ports.now())
   return answered(final, stop, text)
 }
 
@@ -186,8 +187,9 @@ function endUnmended(
   final: FinalReason | null,
   { tap, ports }: Pick<Around, 'tap' | 'ports'>,
 ): Ending {
-  keepDraft(record, prompt, mended, mended.stop, { tap, ports })
-  return answered(final, mended.stop, mended.draft)
+  const { draft, said } = mended
+  keepDraft(record, prompt, mended, said.stop, { tap, ports })
+  return answered(final, said.stop, draft)
 }
 
 /** Stopped before the repair brought a text: the answer that it was to mend was whole, and is shown again. */

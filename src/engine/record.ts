@@ -5,7 +5,7 @@
 import { instantText } from '../contract/instant.ts'
 import type { CallId, RunId } from '../contract/ids.ts'
 import type { Json, JsonObject } from '../contract/json.ts'
-import type { NewMessage, StopReason } from '../contract/message.ts'
+import type { NewMessage } from '../contract/message.ts'
 import type { PendingCall, ToolCallRecord, Warning } from '../contract/result.ts'
 import type { RunRequest, Tool } from '../contract/run-request.ts'
 import type { Attempt } from '../contract/usage.ts'
@@ -13,6 +13,7 @@ import type { UnsentReason } from './notes.ts'
 import type { FinalReason } from './plan.ts'
 import type { CallOutcome } from './ports.ts'
 import { OPEN_GUARD, type GuardState } from './repeat-guard.ts'
+import type { Said } from './transcript.ts'
 
 export interface RunRecord {
   readonly runId: RunId
@@ -59,9 +60,10 @@ export interface RunRecord {
 export interface Repair {
   /** What kept the mended step from tools; null: nothing did. */
   readonly final: FinalReason | null
-  /** The answer as it was given. The model is shown it once more; it is stored only where no repair brings a text. */
+  /** The text of the answer that was given. */
   readonly draft: string
-  readonly stop: StopReason
+  /** All of it: the model is shown it once more, and it is stored only where no repair brings a text. */
+  readonly said: Said
   /** What is wrong with its form, each one sentence. */
   readonly faults: readonly string[]
 }

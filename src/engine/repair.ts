@@ -8,7 +8,7 @@ import { lastCallAt, type FinalReason } from './plan.ts'
 import type { EnginePorts } from './ports.ts'
 import type { Repair, RunRecord } from './record.ts'
 import type { Prompt, Shown } from './step.ts'
-import { keepShown } from './transcript.ts'
+import { keepSaid, type Said } from './transcript.ts'
 
 /** A refusal would only come again, and time for a repair must be left. */
 export function mayRepair(record: RunRecord, stop: StopReason, ports: Pick<EnginePorts, 'now'>): boolean {
@@ -22,12 +22,13 @@ const CUT = 'It was cut by its length limit: it must be shorter.'
 export function openRepair(
   record: RunRecord,
   final: FinalReason | null,
-  answer: { readonly text: string; readonly stop: StopReason },
+  answer: { readonly text: string; readonly said: Said },
   faults: readonly string[],
 ): void {
   record.repairs += 1
-  const told = answer.stop === 'length' ? [CUT, ...faults] : faults
-  record.repair = { final: final === 'repair' ? null : final, draft: answer.text, stop: answer.stop, faults: told }
+  const { said, text } = answer
+  const told = said.stop === 'length' ? [CUT, ...faults] : faults
+  record.repair = { final: final === 'repair' ? null : final, draft: text, said, faults: told }
 }
 
 /** The answer stands though its form is missed. */
@@ -39,12 +40,12 @@ export function warnForm(record: RunRecord, faults: readonly string[]): void {
 export function keepDraft(
   record: RunRecord,
   prompt: Prompt,
-  { draft, faults }: Repair,
+  { draft, faults, said }: Repair,
   stop: StopReason,
   { tap, ports }: { readonly tap: Shown; readonly ports: EnginePorts },
 ): void {
   tap.reset('repair')
   tap.text(draft)
   warnForm(record, faults)
-  keepShown(record, prompt, { text: draft, target: record.target, stop }, ports.now())
+  keepSaid(record, prompt, { ...said, stop }, ports.now())
 }

@@ -8,7 +8,8 @@ import { localTime, stampedHistory, systemWithSentence } from './message-dates.t
 import { notes } from './notes.ts'
 import { lastCallAt, type Plan } from './plan.ts'
 import type { Ask, EnginePorts, StepTap } from './ports.ts'
-import type { RunRecord } from './record.ts'
+import type { Repair, RunRecord } from './record.ts'
+import { saidMessage } from './transcript.ts'
 
 /** What the model is shown of a run: made once, then only appended to. */
 export interface Prompt {
@@ -39,7 +40,7 @@ export function askOf(record: RunRecord, prompt: Prompt, plan: Extract<Plan, { k
     targets: record.request.targets,
     firstTarget: record.target,
     system: prompt.system,
-    messages: record.repair === null ? prompt.messages : [...prompt.messages, draftMessage(record.repair.draft)],
+    messages: record.repair === null ? prompt.messages : [...prompt.messages, ...draftOf(record, record.repair)],
     tools: record.request.tools,
     toolChoice: plan.final === null ? 'auto' : 'none',
     outputSchema: record.request.output.schema,
@@ -50,8 +51,10 @@ export function askOf(record: RunRecord, prompt: Prompt, plan: Extract<Plan, { k
   }
 }
 
-function draftMessage(text: string): StoredMessage {
-  return { role: 'assistant', content: [{ type: 'text', text }] }
+/** The answer to be mended goes back as any other does: models lose the thread without their reasoning and their marks. */
+function draftOf(record: RunRecord, { said }: Repair): StoredMessage[] {
+  const message = saidMessage(record, said)
+  return message === null ? [] : [message]
 }
 
 /** What the stream has been shown of the running step. */

@@ -1,7 +1,7 @@
 /** What a run adds to its conversation: stored messages, made from what the model and the tools said. */
 import type { CallId } from '../contract/ids.ts'
 import { instantText } from '../contract/instant.ts'
-import type { AssistantPart, StopReason, StoredMessage } from '../contract/message.ts'
+import type { AssistantMessage, AssistantPart, StopReason, StoredMessage } from '../contract/message.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { isBlank } from './blank.ts'
 import { storedName, type Settled } from './calls.ts'
@@ -27,22 +27,23 @@ export interface Said {
 
 /** Stores an assistant message. An answer of which nothing is left is not stored. */
 export function keepSaid(record: RunRecord, prompt: Prompt, said: Said, now: number): void {
+  const message = saidMessage(record, said)
+  if (message !== null) keep(record, prompt, message, now)
+}
+
+/** An answer as it is stored, with all that its provider must have back. null: nothing is left of it. */
+export function saidMessage(record: RunRecord, said: Said): AssistantMessage | null {
   const content = storedParts(said.parts, said.callIds)
-  if (content.length === 0) return
+  if (content.length === 0) return null
   const model = record.request.targets[said.target]
-  keep(
-    record,
-    prompt,
-    {
-      role: 'assistant',
-      content,
-      provider: model?.provider ?? null,
-      model: model?.model ?? null,
-      stop_reason: said.stop,
-      ...(said.provider_data === null ? {} : { provider_data: said.provider_data }),
-    },
-    now,
-  )
+  return {
+    role: 'assistant',
+    content,
+    provider: model?.provider ?? null,
+    model: model?.model ?? null,
+    stop_reason: said.stop,
+    ...(said.provider_data === null ? {} : { provider_data: said.provider_data }),
+  }
 }
 
 /** A blank text beside others is kept: what is stored is what was shown. Alone it says nothing. */

@@ -101,6 +101,40 @@ test('a model whose answer was cut by its length is told to be shorter', async (
   assert.deepEqual(played.result.output, { ok: true })
 })
 
+/** An answer with what its provider must have back. */
+const thought: StepAnswer = {
+  kind: 'answer',
+  message: {
+    parts: [
+      { type: 'reasoning', text: 'Hm.', provider_data: { family: 'f', signature: 's' } },
+      { type: 'text', text: 'no JSON' },
+    ],
+    stop: 'end_turn',
+    target: 0,
+    provider_data: { family: 'f', phases: ['final_answer'] },
+  },
+}
+
+test('the answer to be mended goes back with its reasoning and its marks, and is stored with them where it stands', async () => {
+  const mended = await play({ request: { output }, model: [thought, text('{"ok":true}')], checkOutput: check })
+  const given = {
+    role: 'assistant',
+    content: [
+      { type: 'reasoning', text: 'Hm.', provider_data: { family: 'f', signature: 's' } },
+      { type: 'text', text: 'no JSON' },
+    ],
+    provider: 'scripted',
+    model: 'scripted',
+    stop_reason: 'end_turn',
+    provider_data: { family: 'f', phases: ['final_answer'] },
+  }
+  assert.deepEqual(mended.asks[1]?.messages.at(-1), given)
+  assert.equal(mended.result.messages.length, 1)
+
+  const unmended = await play({ request: { output }, model: [thought, answer([])], checkOutput: check })
+  assert.partialDeepStrictEqual(unmended.result.messages, [given])
+})
+
 test('after two repairs the run completes with format_not_met, the last text and no output', async () => {
   const played = await play({
     request: { output },
