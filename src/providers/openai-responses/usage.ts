@@ -26,11 +26,19 @@ export function responsesUsage(usage: JsonObject | null, wrote: boolean): UsageR
     reasoning: detail(usage, OUTPUT, 'reasoning_tokens'),
   })
   if (wrote && tokens.total_tokens === 0) return null
-  return { tokens, known: output === null ? 'input' : 'all' }
+  const long = longWrites(usage)
+  return { tokens, known: output === null ? 'input' : 'all', ...(long === 0 ? {} : { cacheWriteLong: long }) }
 }
 
 const INPUT = ['input_tokens_details', 'prompt_tokens_details'] as const
 const OUTPUT = ['output_tokens_details', 'completion_tokens_details'] as const
+
+/** The classes of cache writes; without them all are of the shorter one. */
+function longWrites(usage: JsonObject): number {
+  const details = usage[INPUT[0]] ?? usage[INPUT[1]]
+  const classes = isObject(details) ? details['cache_write_tokens_details'] : null
+  return (isObject(classes) ? tokenCount(classes['ttl_12h_tokens']) : null) ?? 0
+}
 
 /** 0 where the details are not told. */
 function detail(usage: JsonObject, [own, alias]: readonly [string, string], field: string): number {

@@ -31,6 +31,16 @@ test('AC-03, AC-04: what a cache held is counted apart, reasoning is a part of t
   assert.deepEqual(counts(usage), ['all', 84, 8192, 1024, 140, 96, 9440])
 })
 
+test('AC-05: cache writes that are kept for hours are told apart', () => {
+  const usage = (classes: JsonObject) => ({
+    input_tokens: 1000,
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 700, cache_write_tokens_details: classes },
+    output_tokens: 1,
+  })
+  assert.equal(responsesUsage(usage({ ttl_30m_tokens: 300, ttl_12h_tokens: 400 }), true)?.cacheWriteLong, 400)
+  assert.equal(responsesUsage(usage({ ttl_30m_tokens: 700 }), true)?.cacheWriteLong, undefined)
+})
+
 test('AC-03: more from the cache than there was is no negative input', () => {
   const usage = { input_tokens: 10, input_tokens_details: { cached_tokens: 12 }, output_tokens: 1 }
   assert.deepEqual(counts(usage), ['all', 0, 12, 0, 1, 0, 13])
