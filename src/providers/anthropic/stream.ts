@@ -1,6 +1,6 @@
 /**
  * Reads an answer of the Messages API: an event stream, or one JSON document. It never throws; what cannot be read is a fault
- * in the reading. `message_stop` is the only end mark: nothing else makes a stream a whole answer.
+ * in the reading. `message_stop` after a stop reason is the only end mark: nothing else makes a stream a whole answer.
  *
  * Dispatch is on the `type` inside an event, not on its `event:` name, which some servers leave out. Unknown events, blocks
  * and deltas are passed over: the API adds some without a new version.
@@ -162,8 +162,9 @@ export class AnthropicReader implements Reader {
     if (usage['output_tokens'] !== undefined && usage['output_tokens'] !== null) this.#outputTold = true
   }
 
+  /** An end that was never given a reason is an interruption. */
   #close(): void {
-    this.#complete = true
+    this.#complete = this.#stop !== null
     this.progress = 'closed'
   }
 

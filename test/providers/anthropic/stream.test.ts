@@ -327,6 +327,17 @@ test('only message_stop ends an answer, and nothing after it is read', () => {
   assert.equal(heard.reader.end().parts.length, 1)
 })
 
+test('message_stop without any stop reason is an interruption, and the word may come with the message itself', () => {
+  const cut = reading(start(), TEXT, words(0, 'Half an'), stop(0), END)
+  assert.deepEqual([cut.complete, cut.fault, cut.parts], [false, null, [{ type: 'text', text: 'Half an' }]])
+  const unsaid = reading(start(), TEXT, words(0, 'Half an'), stop(0), finish(null), END)
+  assert.equal(unsaid.complete, false)
+  assert.equal(
+    reading(start(undefined, { stop_reason: 'end_turn' }), TEXT, words(0, 'All'), stop(0), END).complete,
+    true,
+  )
+})
+
 test('a second message inside the first is a fault, unless it is the same one again', () => {
   assert.equal(reading(start(), start(), TEXT, words(0, 'a'), finish('end_turn'), END).complete, true)
   const other = { ...start(), message: { ...start().message, id: 'msg_2' } }
