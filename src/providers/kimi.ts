@@ -65,6 +65,7 @@ export function kimiRow(model: string): ProfileRow {
     reads: ['image/jpeg', 'image/png', 'image/gif', 'image/webp'],
     // An upload or the bytes themselves.
     readsUrls: false,
+    typedSchemas: true,
     sampling: { temperature: null, top_p: null, together: false },
     stops: 5,
     stopBytes: 32,

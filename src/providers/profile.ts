@@ -44,6 +44,8 @@ export interface Profile extends ParamRules {
   readonly readsUrls: boolean
   /** A step without tools says `none`, or leaves the tools out where `none` is not known or not taken. */
   readonly toolChoiceNone: 'send' | 'omit_tools' | 'omit_tools_while_thinking'
+  /** A tool's schema with a node that has no type is refused. */
+  readonly typedSchemas: boolean
   /** How an answer that must fit a schema is asked for. */
   readonly output: OutputRules
   /** Fields of every request. */
@@ -155,6 +157,7 @@ const COMPATIBLE: Profile = {
   reads: ['image/*'],
   readsUrls: true,
   toolChoiceNone: 'send',
+  typedSchemas: false,
   output: { form: null, subset: OPENAI_STRICT, loose: false, besideTools: false, shown: false },
   extraBody: {},
   sampling: { temperature: { least: 0, most: 2 }, top_p: { least: 0, most: 1 }, together: true },

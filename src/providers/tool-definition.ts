@@ -3,6 +3,9 @@
  * the caller wrote it; the rewrites here only keep one unusual schema, or one invented name, from making every request a 400.
  */
 import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts'
+import type { Profile } from './profile.ts'
+import { schemaAt } from './schema-pointer.ts'
+import { typedSchema } from './typed-schema.ts'
 
 /**
  * The name of a call in history. A model may have called a tool by a name that no provider takes back; the name is already
@@ -12,33 +15,56 @@ export function wireToolName(name: string): string {
   return /^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)
 }
 
+/** A tool's schema as the model of a profile takes it. */
+export function wireSchema(schema: JsonObject, { typedSchemas }: Pick<Profile, 'typedSchemas'>): JsonObject {
+  return typedSchemas ? typedSchema(objectSchema(schema)) : objectSchema(schema)
+}
+
 /**
- * A schema whose root is an object with properties. Unions at the root, which several providers refuse, are resolved by
- * putting the properties of all branches side by side; what only some branches demand is no longer demanded.
+ * A schema whose root is an object with properties and nothing that providers refuse there. A reference at the root is followed;
+ * unions are resolved by putting the properties of all branches side by side; what only some branches demand is no longer
+ * demanded. Whole values and negations are left out: they only forbid.
  */
 export function objectSchema(schema: JsonObject): JsonObject {
-  const { anyOf, oneOf, allOf, ...root } = schema
-  const unions = [...branches(anyOf), ...branches(oneOf)]
-  const parts = [...branches(allOf), root]
-  if (anyOf === undefined && oneOf === undefined && allOf === undefined && isPlain(root)) return schema
-  // Without a prototype, so that a property named `__proto__` is one.
-  const properties = Object.create(null) as { [name: string]: Json }
-  for (const part of [...unions, ...parts]) Object.assign(properties, objectAt(part, 'properties'))
-  const required = new Set(
-    parts.flatMap((part) => (Array.isArray(part['required']) ? (part['required'] as Json[]) : [])),
-  )
-  return { ...root, type: 'object', properties, ...(required.size === 0 ? {} : { required: [...required] }) }
+  if (isPlain(schema)) return schema
+  const { properties, required, rest } = flat(schema, { root: schema, seen: [] })
+  return { ...rest, type: 'object', properties, ...(required.size === 0 ? {} : { required: [...required] }) }
 }
+
+/** Keywords that several providers refuse at the root. */
+const REFUSED = ['$ref', 'anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const'] as const
 
 function isPlain(root: JsonObject): boolean {
-  return root['type'] === 'object' && isJsonObject(root['properties'])
+  return (
+    root['type'] === 'object' && isJsonObject(root['properties']) && REFUSED.every((word) => root[word] === undefined)
+  )
 }
 
-function branches(union: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(union) ? (union as readonly Json[]).filter((branch) => isJsonObject(branch)) : []
+interface Flat {
+  /** Without a prototype, so that a property named `__proto__` is one. */
+  readonly properties: { [name: string]: Json }
+  readonly required: Set<Json>
+  /** Everything else that the node says, and what it refers to. */
+  readonly rest: JsonObject
 }
 
-function objectAt(schema: JsonObject, key: string): JsonObject {
-  const value = schema[key]
-  return isJsonObject(value) ? value : {}
+/** @param within `seen`: references on the way here, for one that comes again would never end */
+function flat(node: JsonObject, within: { readonly root: JsonObject; readonly seen: readonly string[] }): Flat {
+  const { $ref, anyOf, oneOf, allOf, not: _not, enum: _enum, const: _const, properties: own, required, ...rest } = node
+  const properties = Object.create(null) as Flat['properties']
+  const demanded = new Set<Json>()
+  const target = typeof $ref === 'string' && !within.seen.includes($ref) ? schemaAt(within.root, $ref) : undefined
+  const deeper = { ...within, seen: typeof $ref === 'string' ? [...within.seen, $ref] : within.seen }
+  const referred = isJsonObject(target) ? flat(target, deeper) : null
+  const alternatives = [...objects(anyOf), ...objects(oneOf)].map((branch) => flat(branch, deeper))
+  const parts = [...(referred === null ? [] : [referred]), ...objects(allOf).map((part) => flat(part, deeper))]
+  for (const part of [...alternatives, ...parts]) Object.assign(properties, part.properties)
+  if (isJsonObject(own)) Object.assign(properties, own)
+  for (const part of parts) for (const name of part.required) demanded.add(name)
+  if (Array.isArray(required)) for (const name of required as readonly Json[]) demanded.add(name)
+  return { properties, required: demanded, rest: { ...referred?.rest, ...rest } }
+}
+
+function objects(value: Json | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? (value as readonly Json[]).filter((item) => isJsonObject(item)) : []
 }

@@ -13,7 +13,7 @@ import { jsonBody } from '../json-body.ts'
 import { nativeForm, systemText } from '../output-form.ts'
 import { losesReasoning } from '../own-material.ts'
 import { reasoningDropped } from '../reasoning-dropped.ts'
-import { objectSchema } from '../tool-definition.ts'
+import { wireSchema } from '../tool-definition.ts'
 import { extraFields, omitsTools, paramDropped, wireParams, type WireParams } from '../wire-params.ts'
 import { isObject } from '../wire-value.ts'
 import { append, conversationOf, isThinking, type BlockMessage } from './messages.ts'
@@ -99,7 +99,7 @@ function toolFields(call: DialectCall, params: WireParams): JsonObject {
       ({
         name,
         ...(description.trim() === '' ? {} : { description }),
-        input_schema: { ...objectSchema(input_schema), type: 'object' },
+        input_schema: { ...wireSchema(input_schema, profile), type: 'object' },
       }) satisfies WireTool,
   )
   const last = tools.at(-1)

@@ -6,6 +6,7 @@
  * This is what the model is told, not what holds: arguments are checked against the schema as the caller wrote it.
  */
 import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts'
+import { schemaAt } from '../schema-pointer.ts'
 
 /** Rewrites a schema. The same object is rewritten once: a run sends its tools with every step. */
 export function functionSchema(schema: JsonObject): JsonObject {
@@ -106,7 +107,7 @@ class Rewriting {
   }
 
   #referred(reference: string, seen: readonly string[], depth: number): Plain {
-    const target = at(this.#root, reference)
+    const target = schemaAt(this.#root, reference)
     if (!isJsonObject(target)) return { keywords: {}, seen }
     if (!seen.includes(reference)) return this.#plain(target, [...seen, reference], depth + 1)
     const { type = 'object', description } = target
@@ -180,28 +181,6 @@ function oneOfMany(branches: readonly JsonObject[]): JsonObject {
     ...(items === undefined ? {} : { items }),
     ...(values.every((some) => some.length > 0) ? { enum: values.flat() } : {}),
     ...(demanded.length === 0 ? {} : { required: demanded }),
-  }
-}
-
-/** What a reference within the schema leads to (RFC 6901); undefined where it leads nowhere or out of it. */
-function at(root: JsonObject, reference: string): Json | undefined {
-  if (reference !== '#' && !reference.startsWith('#/')) return undefined
-  let value: Json | undefined = root
-  for (const token of reference.split('/').slice(1)) {
-    const name = decoded(token).replaceAll('~1', '/').replaceAll('~0', '~')
-    const below: Json | undefined = value
-    if (Array.isArray(below)) value = (below as readonly Json[])[Number(name)]
-    else if (isJsonObject(below)) value = Object.hasOwn(below, name) ? below[name] : undefined
-    else return undefined
-  }
-  return value
-}
-
-function decoded(token: string): string {
-  try {
-    return decodeURIComponent(token)
-  } catch {
-    return token
   }
 }
 

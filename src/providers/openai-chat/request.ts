@@ -13,7 +13,7 @@ import { jsonBody } from '../json-body.ts'
 import { nativeForm } from '../output-form.ts'
 import { losesReasoning } from '../own-material.ts'
 import { reasoningDropped } from '../reasoning-dropped.ts'
-import { objectSchema } from '../tool-definition.ts'
+import { wireSchema } from '../tool-definition.ts'
 import type { ChatRules } from '../profile.ts'
 import { extraFields, omitsTools, wireParams, type WireParams } from '../wire-params.ts'
 import { chatMessages } from './messages.ts'
@@ -83,7 +83,7 @@ function toolFields(call: DialectCall, params: WireParams): JsonObject {
         function: {
           name,
           ...(description.trim() === '' ? {} : { description }),
-          parameters: objectSchema(input_schema),
+          parameters: wireSchema(input_schema, profile),
         },
       }) satisfies ChatCompletionFunctionTool,
   )

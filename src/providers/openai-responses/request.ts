@@ -18,7 +18,7 @@ import { jsonBody } from '../json-body.ts'
 import { nativeForm } from '../output-form.ts'
 import { losesReasoning } from '../own-material.ts'
 import { reasoningDropped } from '../reasoning-dropped.ts'
-import { objectSchema } from '../tool-definition.ts'
+import { wireSchema } from '../tool-definition.ts'
 import { extraFields, paramDropped, wireParams, type WireParams } from '../wire-params.ts'
 import { inputItems } from './input-items.ts'
 
@@ -103,7 +103,7 @@ function toolFields({ ask, profile }: DialectCall, params: WireParams): JsonObje
         type: 'function',
         name,
         ...(description.trim() === '' ? {} : { description }),
-        parameters: objectSchema(input_schema),
+        parameters: wireSchema(input_schema, profile),
         // Left out, the API makes every optional argument a required one.
         strict: false,
       }) satisfies FunctionTool,

@@ -17,7 +17,7 @@ export function judgeMessagesParams(
   if (body['stream'] !== true) judge.note('no stream is asked for')
   judgeSizes(body, model, judge)
   judgeForm(body, rules, judge)
-  judgeTools(body, model, judge)
+  judgeTools(body, model, rules, judge)
   judgeSampling(body, model, rules, judge)
   for (const [at, block] of list(body['system']).entries()) {
     if (isObject(block) && text(block['text']).trim() === '') {
@@ -51,7 +51,7 @@ function judgeForm({ output_config: output }: WireObject, rules: MessagesRules, 
   if (fault !== null) judge.refuse(fault)
 }
 
-function judgeTools(body: WireObject, model: MessagesModel, judge: Judge): void {
+function judgeTools(body: WireObject, model: MessagesModel, rules: MessagesRules, judge: Judge): void {
   const tools = list(body['tools'])
   const choice = body['tool_choice']
   if (body['tools'] !== undefined && tools.length === 0) judge.note('an empty list of tools')
@@ -65,6 +65,7 @@ function judgeTools(body: WireObject, model: MessagesModel, judge: Judge): void 
     if (names.has(name)) judge.refuse('tools: Tool names must be unique.')
     names.add(name)
     judgeSchema(tool['input_schema'], `tools.${at}.custom.input_schema`, judge)
+    if (rules.typedSchemas) judgeTypes(tool['input_schema'], '', judge)
   }
   if (!isObject(choice)) return
   if (tools.length === 0) judge.refuse('tool_choice: tool_choice may only be specified while providing `tools`')
@@ -82,6 +83,30 @@ function judgeSchema(schema: unknown, place: string, judge: Judge): void {
   if (['oneOf', 'allOf', 'anyOf'].some((union) => schema[union] !== undefined)) {
     judge.refuse(`${place}: input_schema does not support oneOf, allOf, or anyOf at the top level`)
   }
+}
+
+/** Moonshot's own flavour of JSON Schema: every node says what it is. */
+function judgeTypes(node: unknown, path: string, judge: Judge): void {
+  const refuse = (what: string) =>
+    judge.refuse(
+      `Invalid request: tools.function.parameters is not a valid moonshot flavored json schema, details: <At path '${path}': ${what}>`,
+    )
+  if (!isObject(node)) return refuse('a schema must be an object')
+  const { $defs, additionalProperties, anyOf, definitions, items, prefixItems, properties, type } = node
+  const says = ['type', '$ref', 'anyOf', 'oneOf', 'allOf'].some((word) => node[word] !== undefined)
+  if (!says) refuse('type is not defined')
+  if (anyOf !== undefined && type !== undefined) refuse('type should be defined in anyOf items instead of the parent')
+  if (Array.isArray(items)) refuse('items must be a schema')
+  for (const members of [properties, $defs, definitions]) {
+    if (isObject(members))
+      for (const [name, member] of Object.entries(members)) judgeTypes(member, `${path}.${name}`, judge)
+  }
+  for (const union of ['anyOf', 'oneOf', 'allOf']) {
+    for (const [at, branch] of list(node[union]).entries()) judgeTypes(branch, `${path}.${union}.${at}`, judge)
+  }
+  for (const [at, item] of list(prefixItems).entries()) judgeTypes(item, `${path}.${at}`, judge)
+  if (items !== undefined && !Array.isArray(items)) judgeTypes(items, `${path}.items`, judge)
+  if (isObject(additionalProperties)) judgeTypes(additionalProperties, `${path}.additionalProperties`, judge)
 }
 
 function judgeSampling(body: WireObject, model: MessagesModel, rules: MessagesRules, judge: Judge): void {

@@ -25,6 +25,24 @@ const SCHEMAS: Readonly<Record<string, JsonObject>> = {
   /** Takes the call and never says a word. */
   hangs: {},
   half: { type: 'object' },
+  by_reference: {
+    $ref: '#/definitions/Wanted',
+    definitions: {
+      Wanted: {
+        type: 'object',
+        properties: {
+          id: true,
+          never: false,
+          which: { description: 'One or more.', anyOf: [{ type: 'string' }, { type: 'array', items: {} }] },
+          level: { type: 'integer', anyOf: [{ minimum: 3 }, { maximum: 1 }] },
+          place: { type: 'array', items: [{ type: 'number' }, { enum: ['N', 'S'] }] },
+          more: { additionalProperties: { $ref: '#/definitions/Wanted' } },
+        },
+      },
+    },
+    not: { required: ['never'] },
+    enum: [{ id: 1 }],
+  },
   odd: {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     anyOf: [
@@ -43,6 +61,7 @@ const ANSWERS: Readonly<Record<string, Json>> = {
   fails: { status: 'error', error: 'no such order' },
   approve: { status: 'deferred', operation_id: 'op_1' },
   odd: { status: 'ok', result: null },
+  by_reference: { status: 'ok', result: { found: true } },
   half: { status: 'ok', result: `half ${'🙂'.slice(0, 1)} a pair` },
 }
 
