@@ -126,6 +126,8 @@ export interface ChatRules {
   readonly afterTools: string | null
   /** `tagged`: reasoning stands in the content between `<think>` tags; `open`: the first tag is in the prompt already. */
   readonly thinkTags: 'off' | 'tagged' | 'open'
+  /** A piece of `reasoning_details` may hold the whole text so far. */
+  readonly repeatsDetails: boolean
   /** The field that takes `Ask.cacheKey`; null: none. */
   readonly cacheKeyField: string | null
   readonly seedField: 'seed' | 'random_seed'
@@ -178,6 +180,7 @@ const COMPATIBLE: Profile = {
     alternates: false,
     afterTools: null,
     thinkTags: 'off',
+    repeatsDetails: false,
     cacheKeyField: null,
     seedField: 'seed',
     withTools: {},

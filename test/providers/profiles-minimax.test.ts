@@ -276,3 +276,25 @@ test('PS-42: an answer of HTTP 200 that says "no money" is one request and a quo
   const failure = failureOf(await ask(askOf([at(provider, { ...M3, api_key: 'k' })])))
   assert.deepEqual([failure.code, provider.seen.length], ['provider_quota', 1])
 })
+
+test('pieces of reasoning_details that each hold the whole text so far are one text, and those that do not are joined', () => {
+  const call = dialectCall({ server: 'minimax', model: 'MiniMax-M3' })
+  const piece = (text: string, index = 0) => ({
+    choices: [{ index: 0, delta: { reasoning_details: [{ type: 'reasoning.text', id: `r${index}`, index, text }] } }],
+  })
+  const end = { choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] }
+  const thoughts = (...texts: string[]) => {
+    const { heard, parts } = read(call, [...texts.map((text) => piece(text)), end])
+    const [part] = parts
+    assert.ok(part?.type === 'reasoning')
+    const details = part.provider_data?.['details'] as { text: string }[]
+    return [heard.thought(), part.text, ...details.map(({ text }) => text)]
+  }
+  assert.deepEqual(thoughts('Check', 'Check both', 'Check both.'), Array(3).fill('Check both.'))
+  assert.deepEqual(thoughts('Check ', 'both', ', Check both'), Array(3).fill('Check both, Check both'))
+  const { heard } = read(call, [piece('One'), piece('One more'), piece('Two', 1), piece('Two more', 1), end])
+  assert.equal(heard.thought(), 'One moreTwo more')
+
+  const elsewhere = dialectCall({ server: 'openrouter' })
+  assert.equal(read(elsewhere, [piece('ha'), piece('haha'), end]).heard.thought(), 'hahaha')
+})

@@ -1,6 +1,7 @@
 /**
  * `reasoning_details`: structured reasoning that must go back unchanged (OpenRouter, MiniMax). A stream sends it in pieces;
- * neighbouring pieces of one text are joined, encrypted entries stay as they are.
+ * neighbouring pieces of one text are joined, encrypted entries stay as they are. MiniMax's documents describe pieces that each
+ * hold the whole text so far, while its service sends only what is new: both are read.
  */
 import type { Json, JsonObject } from '../../contract/json.ts'
 import { isObject, list, text } from '../wire-value.ts'
@@ -13,30 +14,45 @@ interface Entry {
   readonly fields: { [name: string]: Json }
   readonly joined: string | null
   readonly pieces: string[]
+  /** Of all pieces. */
+  length: number
+  /** Each piece repeats the text before it; null while the second one has not come. */
+  repeats: boolean | null
 }
 
 export class ReasoningDetails {
   readonly #entries: Entry[] = []
+  readonly #mayRepeat: boolean
+
+  /** @param mayRepeat the server is one whose pieces may hold the whole text so far */
+  constructor(mayRepeat: boolean) {
+    this.#mayRepeat = mayRepeat
+  }
 
   get size(): number {
     return this.#entries.length
   }
 
-  push(details: unknown): void {
-    for (const detail of list(details)) if (isObject(detail)) this.#piece(detail as JsonObject)
+  /** Gives the words that were new. */
+  push(details: unknown): string {
+    return list(details)
+      .map((detail) => (isObject(detail) ? this.#piece(detail as JsonObject) : ''))
+      .join('')
   }
 
-  #piece(detail: JsonObject): void {
+  #piece(detail: JsonObject): string {
     const joined = joinedField(detail)
     let entry = this.#entries.at(-1)
     if (joined === null || entry?.joined !== joined || !sameEntry(entry.fields, detail)) {
-      entry = { fields: {}, joined, pieces: [] }
+      entry = { fields: {}, joined, pieces: [], length: 0, repeats: this.#mayRepeat ? null : false }
       this.#entries.push(entry)
     }
+    let said = ''
     for (const [field, value] of Object.entries(detail)) {
-      if (field === joined) entry.pieces.push(text(value))
+      if (field === joined) said = add(entry, text(value))
       else if (value !== null || !Object.hasOwn(entry.fields, field)) entry.fields[field] = value
     }
+    return joined === null ? text(detail['text']) || text(detail['summary']) : said
   }
 
   /** As it goes back. */
@@ -47,11 +63,16 @@ export class ReasoningDetails {
   }
 }
 
-/** The words of a piece, for a server that sends no plain reasoning beside it. */
-export function detailWords(details: unknown): string {
-  return list(details)
-    .map((detail) => (isObject(detail) ? text(detail['text']) || text(detail['summary']) : ''))
-    .join('')
+/** The second piece tells whether a text is sent whole each time; one that does not begin with it is never a repetition. */
+function add(entry: Entry, piece: string): string {
+  if (piece === '') return ''
+  const first = entry.length === 0
+  const begins = !first && entry.repeats !== false && piece.startsWith(entry.pieces.join(''))
+  if (!first) entry.repeats ??= begins
+  const said = begins && entry.repeats === true ? piece.slice(entry.length) : piece
+  entry.pieces.push(said)
+  entry.length += said.length
+  return said
 }
 
 function joinedField(detail: JsonObject): string | null {

@@ -7,29 +7,32 @@ import type { ReasoningPart } from '../../contract/message.ts'
 import type { Sink } from '../dialect.ts'
 import { TextGather } from '../text-gather.ts'
 import { text, type WireObject } from '../wire-value.ts'
-import { detailWords, ReasoningDetails } from './reasoning-details.ts'
+import { ReasoningDetails } from './reasoning-details.ts'
 import { fieldWithReasoning, type ReasoningPlace } from './reasoning-fields.ts'
 
 export class ReasoningGather {
   readonly #sink: Sink
+  readonly #repeatsDetails: boolean
   readonly #gather = new TextGather()
   #details: ReasoningDetails | null = null
   #place: ReasoningPlace | null = null
 
-  constructor(sink: Sink) {
+  /** @param repeatsDetails see `ChatRules` */
+  constructor(sink: Sink, repeatsDetails: boolean) {
     this.#sink = sink
+    this.#repeatsDetails = repeatsDetails
   }
 
   /** Takes what the fields of a delta hold; gives the UTF-16 units that were new. */
   fromFields(delta: WireObject): number {
     const details = delta['reasoning_details']
+    let words = ''
     if (Array.isArray(details) && details.length > 0) {
-      this.#details ??= new ReasoningDetails()
-      this.#details.push(details)
+      this.#details ??= new ReasoningDetails(this.#repeatsDetails)
+      words = this.#details.push(details)
     }
     const field = fieldWithReasoning(delta)
-    if (field !== null) return this.push(text(delta[field]), field)
-    return Array.isArray(details) ? this.push(detailWords(details), 'reasoning_details') : 0
+    return field === null ? this.push(words, 'reasoning_details') : this.push(text(delta[field]), field)
   }
 
   /** Takes a piece from one place; gives the UTF-16 units that were new. */
