@@ -27,7 +27,7 @@ export interface DialectCall {
 /**
  * What one repeat of a refused request may leave out. `no_thinking`: it switches thinking off and says that there was none, for
  * the model wants its own reasoning back and there is none; `no_urls`: images by address are replaced; `no_format`: the model is told the form of its answer in words alone;
- * `new_token`: it shows a new access token instead; `drop_…`: a param that the model does not take after all.
+ * `other_max_tokens`: the bound goes by the other of its two names; `new_token`: it shows a new access token instead; `drop_…`: a param that the model does not take after all.
  */
 export type Repair =
   | 'no_reasoning'
@@ -36,6 +36,7 @@ export type Repair =
   | 'no_state_id'
   | 'no_urls'
   | 'no_format'
+  | 'other_max_tokens'
   | 'new_token'
   | `drop_${DroppableParam}`
 

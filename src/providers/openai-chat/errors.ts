@@ -17,11 +17,15 @@ const UNKNOWN_FIELD =
 /** DeepSeek's words, in their newer and their older form: the conversation lacks reasoning that it wants back. */
 const WANTS_REASONING = /reasoning_content\b.{0,80}\bmust be passed back|missing .{0,3}reasoning_content/i
 
+/** The bound of the output has two names; a server that knows only one of them says which. */
+const OTHER_NAME = /\bmax_(?:completion_)?tokens\b.{0,120}\buse\b.{0,12}\bmax_(?:completion_)?tokens\b/is
+
 /** A strict server names the field that it does not know. */
 function repairFor(status: number, body: string): Repair | null {
   if (status !== 400 && status !== 422) return null
   if (WANTS_REASONING.test(body)) return 'no_thinking'
   if (/stream_options/.test(body)) return 'no_stream_options'
+  if (OTHER_NAME.test(body)) return 'other_max_tokens'
   if (/\breasoning(?:_content|_details|_text)?\b/.test(body) && UNKNOWN_FIELD.test(body)) return 'no_reasoning'
   return commonRepair(status, body)
 }

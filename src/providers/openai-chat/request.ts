@@ -14,7 +14,6 @@ import { nativeForm } from '../output-form.ts'
 import { losesReasoning } from '../own-material.ts'
 import { reasoningDropped } from '../reasoning-dropped.ts'
 import { wireSchema } from '../tool-definition.ts'
-import type { ChatRules } from '../profile.ts'
 import { extraFields, omitsTools, wireParams, type WireParams } from '../wire-params.ts'
 import { chatMessages } from './messages.ts'
 
@@ -29,7 +28,7 @@ export function chatRequest(call: DialectCall): ProviderRequest {
     ...(profile.chat.streamOptions && !call.repairs.has('no_stream_options')
       ? { stream_options: { include_usage: true } }
       : {}),
-    ...paramFields(params, profile.chat),
+    ...paramFields(params, call),
     ...(cacheKeyField === null || ask.cacheKey === null ? {} : { [cacheKeyField]: ask.cacheKey }),
     ...formFields(call),
     ...toolFields(call, params),
@@ -53,9 +52,11 @@ function headersFor({ profile, apiKey }: DialectCall): Readonly<Record<string, s
     : { ...headers, 'x-api-key': apiKey }
 }
 
-function paramFields(params: WireParams, { maxTokensField, seedField }: ChatRules): JsonObject {
+function paramFields(params: WireParams, { profile, repairs }: DialectCall): JsonObject {
+  const { maxTokensField, seedField } = profile.chat
+  const bound = repairs.has('other_max_tokens') ? OTHER_NAME[maxTokensField] : maxTokensField
   return {
-    ...(params.maxTokens === null ? {} : { [maxTokensField]: params.maxTokens }),
+    ...(params.maxTokens === null ? {} : { [bound]: params.maxTokens }),
     ...params.thinking,
     ...(params.temperature === null ? {} : { temperature: params.temperature }),
     ...(params.topP === null ? {} : { top_p: params.topP }),
@@ -63,6 +64,8 @@ function paramFields(params: WireParams, { maxTokensField, seedField }: ChatRule
     ...(params.seed === null ? {} : { [seedField]: params.seed }),
   }
 }
+
+const OTHER_NAME = { max_tokens: 'max_completion_tokens', max_completion_tokens: 'max_tokens' } as const
 
 function formFields(call: DialectCall): JsonObject {
   const form = nativeForm(call, 'response_format')

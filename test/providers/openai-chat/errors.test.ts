@@ -41,6 +41,20 @@ test('a model that wants back reasoning which there is none of is asked again wi
   }
 })
 
+test('a server that knows the bound of the output by its other name is asked again with that', () => {
+  const message =
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+  assert.equal(
+    repair(400, { error: { message, param: 'max_tokens', code: 'unsupported_parameter' } }),
+    'other_max_tokens',
+  )
+  assert.equal(
+    repair(400, { error: { message: 'max_completion_tokens is unknown, use max_tokens' } }),
+    'other_max_tokens',
+  )
+  assert.equal(repair(400, { error: { message: 'max_tokens: must be at most 4096' } }), 'drop_max_output_tokens')
+})
+
 test('no other refusal is repaired so', () => {
   assert.equal(repair(400, { error: { message: 'reasoning_effort is not supported' } }), null)
   assert.equal(repair(400, { error: { message: 'the reasoning of a message is too long' } }), null)

@@ -111,6 +111,8 @@ test('a key goes as the profile says, or not at all', () => {
 
 test('RF-15: the repair leaves stream_options out', () => {
   assert.equal(bodyOf({ repairs: new Set(['no_stream_options']) })['stream_options'], undefined)
+  const renamed = bodyOf({ repairs: new Set(['other_max_tokens']), params: { max_output_tokens: 9 } })
+  assert.deepEqual([renamed['max_tokens'], renamed['max_completion_tokens']], [undefined, 9])
 })
 
 test('the names of fields are those of the row', () => {
