@@ -58,9 +58,11 @@ test('the table of servers names every profile with its own address', () => {
 
 /** The word of the table for what is sent. */
 function wordOf(body: JsonObject): string {
-  const { output_config, reasoning_effort, thinking } = body as Readonly<Record<string, JsonObject | string>>
-  const effort = reasoning_effort ?? (output_config as JsonObject | undefined)?.['effort']
+  const { output_config, reasoning, reasoning_effort, thinking } = body as Readonly<Record<string, JsonObject | string>>
+  const told = (output_config ?? reasoning) as JsonObject | undefined
+  const effort = reasoning_effort ?? told?.['effort']
   if (typeof effort === 'string') return effort
+  if (Object.keys(body).length === 0) return 'off'
   return (thinking as JsonObject | undefined)?.['type'] === 'disabled' ? 'off' : 'on'
 }
 
@@ -69,8 +71,10 @@ test('the table of params tells the words of thinking and the bounds of every mo
   for (const [models = '', , words = '', , most = '', stop = ''] of table('What a request may ask for')) {
     for (const pattern of quoted(models)) {
       const group = groupOf(pattern)
-      if (words !== 'the same' && !words.startsWith('always')) {
-        const { thinking } = group.params
+      const { thinking } = group.params
+      if (words === 'not taken') assert.equal(thinking, null, pattern)
+      else if (words.includes('budgets')) assert.match(words, budgetsOf(thinking), pattern)
+      else if (words !== 'the same' && !words.startsWith('always')) {
         assert.ok(thinking !== null)
         assert.equal(words, THINKING.map((word) => wordOf(thinking[word])).join(' · '), pattern)
       }
@@ -81,8 +85,24 @@ test('the table of params tells the words of thinking and the bounds of every mo
       compared += 1
     }
   }
-  assert.ok(compared >= 12, `${compared} compared`)
+  const own = providers.filter(({ profile, provider }) => profile === null && provider !== 'openai-compatible')
+  const named = own.flatMap(({ models }) => models.flatMap(({ models: patterns }) => patterns))
+  const unnamed = named.filter((pattern) => pattern !== '*' && !document.includes(`\`${pattern}\``))
+  assert.ok(compared >= 45, `${compared} compared`)
+  assert.deepEqual(
+    unnamed.filter((pattern) => /^(?:claude|gpt|GigaChat)/.test(pattern)),
+    [],
+  )
 })
+
+function budgetsOf(thinking: ModelsInfo['params']['thinking']): RegExp {
+  assert.ok(thinking !== null)
+  const tokens = (['low', 'medium', 'high', 'max'] as const).map((word) => {
+    const { budget_tokens: budget } = thinking[word]['thinking'] as JsonObject
+    return (budget as number).toLocaleString('en-US')
+  })
+  return new RegExp(`^off · budgets of ${tokens.join(' · ')} tokens$`)
+}
 
 function groupOf(pattern: string): ModelsInfo {
   const own = providers.filter(({ profile }) => profile === null).flatMap(({ models }) => models)
