@@ -378,13 +378,37 @@ test('params that are not sent as they came, and headers that are not sent, are 
 })
 
 test('a field of the caller that is laid over one of the engine is told of, and what it hides is not', () => {
-  const llm = { provider: 'deepseek', model: 'deepseek-chat', params: { extra: { messages: [], other: 1 } } }
-  const answer = shown(body(llm, [user('Hi'), assistant({}, thought('Hm.', {}), 'So.'), user('', 'And?')]))
+  const llm = { provider: 'deepseek', model: 'deepseek-chat', params: { extra: { stream_options: null, other: 1 } } }
+  const answer = shown(body(llm, [user('Hi')]))
   assert.deepEqual(
     answer.changes.map(({ kind, path }) => [kind, path]),
-    [['field_replaced', 'llm.params.extra.messages']],
+    [['field_replaced', 'llm.params.extra.stream_options']],
   )
-  assert.deepEqual(answer.request.body['messages'], [])
+  assert.deepEqual([answer.request.body['stream_options'], answer.request.body['other']], [null, 1])
+})
+
+test('a field of the caller that would replace what the engine answers for is left out, and that is told', () => {
+  const extra = {
+    stream: false,
+    store: true,
+    messages: [],
+    input: [],
+    model: 'm',
+    tools: [],
+    functions: [],
+    system: '',
+  }
+  for (const llm of MODELS) {
+    const plain = shown(body(llm, [user('Hi')], { tools: [tool('find', PLAIN)] }))
+    const mine = { ...llm, params: { extra } }
+    const answer = shown(body(mine, [user('Hi')], { tools: [tool('find', PLAIN)] }))
+    assert.deepEqual(answer.request.body, plain.request.body, word(llm['provider']))
+    assert.deepEqual(
+      answer.changes.filter(({ path }) => path.includes('.extra.')).map(({ kind, path }) => [kind, path]),
+      Object.keys(extra).map((field) => ['param_dropped', `llm.params.extra.${field}`]),
+    )
+    assert.equal(answer.warnings.filter(({ message }) => message.startsWith('extra.')).length, 8)
+  }
 })
 
 test('tools that a step may not use are told of where the request leaves them out', () => {

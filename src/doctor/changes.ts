@@ -16,7 +16,7 @@ import { conversationChanges, type PlacedChange } from './conversation-changes.t
 import { droppedPartsOf, type DroppedParts } from './dropped-parts.ts'
 import { filledReasoningOf } from './filled-reasoning.ts'
 import type { FirstRequest } from './first-request.ts'
-import { conversationField, writtenConversation } from './marked-conversation.ts'
+import { writtenConversation } from './marked-conversation.ts'
 import { probeOf } from './probe.ts'
 
 /**
@@ -25,7 +25,6 @@ import { probeOf } from './probe.ts'
  */
 export function changesOf(first: FirstRequest, body: JsonObject, path: string) {
   const replaced = replacedFields(first)
-  const isReplaced = (field: string) => replaced.includes(field)
   const { warnings } = first.request
   return [
     ...warnings.flatMap(changeOfParam),
@@ -33,8 +32,8 @@ export function changesOf(first: FirstRequest, body: JsonObject, path: string) {
       const message = `replaces what the engine would send as ${JSON.stringify(field)}`
       return { kind: 'field_replaced', path: `${path}.params.extra.${field}`, message }
     }),
-    ...(isReplaced('tools') || isReplaced('functions') ? [] : toolChanges(first, body)),
-    ...(isReplaced(conversationField(body)) ? [] : messageChanges(first, warnings)),
+    ...toolChanges(first, body),
+    ...messageChanges(first, warnings),
   ]
 }
 

@@ -37,7 +37,7 @@ export function wireParams(call: DialectCall): WireParams {
 
 export function fittingParams(asked: ParamFacts): WireParams {
   const { profile } = asked
-  const warnings: Warning[] = []
+  const warnings: Warning[] = extraWarnings(asked)
   const warn = (param: keyof Params, what: string): null => {
     warnings.push(dropped(asked, param, what))
     return null
@@ -190,8 +190,25 @@ export function targetPlace(index: number): string {
   return index > 0 ? `llm.fallbacks[${index - 1}]` : 'llm'
 }
 
+/**
+ * What the engine answers for, in every dialect: which model is asked, what it is told, which tools it may call, that the answer
+ * is streamed and that nothing is stored at the provider. No caller's own field replaces these.
+ */
+const ENGINE_FIELDS: ReadonlySet<string> = new Set(
+  'model messages input system tools functions stream store'.split(' '),
+)
+
 /** The caller's own fields, laid over the engine's. `script` is what a scripted model plays, and is for nobody else. */
 export function extraFields(params: Params): JsonObject {
   const { script: _, ...extra } = params.extra
-  return extra
+  return Object.fromEntries(Object.entries(extra).filter(([field]) => !ENGINE_FIELDS.has(field)))
+}
+
+function extraWarnings({ place, target }: ParamFacts): Warning[] {
+  const dropped = Object.keys(target.params.extra).filter((field) => ENGINE_FIELDS.has(field))
+  return dropped.map((field) => ({
+    code: 'param_dropped',
+    message: `extra.${field} is for the engine to say and was left out (model ${target.model})`,
+    path: `${place}.params.extra.${field}`,
+  }))
 }
