@@ -26,7 +26,7 @@ import { hasCurl, runShell } from './run-shell.ts'
 const read = (path: string) => readFileSync(`${root}${path}`, 'utf8')
 const readme = read('README.md')
 const harness = read('docs/guides/harness.md')
-const operations = read('docs/guides/operations.md')
+const operations = read('docs/operations.md')
 
 /** The fenced blocks that are opened by just this: ```` ```json pending ````. */
 function blocks(text: string, opening: string): string[] {
@@ -104,6 +104,16 @@ test('every setting that the README and the guides name is one', () => {
     named.filter((name) => !settingNames.includes(name) && !others.has(name)),
     [],
   )
+})
+
+test('every setting is in the operations guide', () => {
+  const missing = settingNames.filter((name) => {
+    const general = name
+      .replace(/^PROXY_(?!URL$)\w+$/, 'PROXY_<PROVIDER>')
+      .replace(/^\w+_(API_KEY|BASE_URL)$/, '<PROVIDER>_$1')
+    return !operations.includes(`\`${name}\``) && !operations.includes(`\`${general}\``)
+  })
+  assert.deepEqual(missing, [])
 })
 
 // --------------------------------------------------------------------------------------------- docs/guides/harness.md
@@ -188,7 +198,7 @@ test('the browser code of the harness guide keeps the text right', () => {
   assert.ok(closed)
 })
 
-// ------------------------------------------------------------------------------------------ docs/guides/operations.md
+// ------------------------------------------------------------------------------------------ docs/operations.md
 
 test('wrong settings are told in the words of the operations guide', () => {
   const outcome = readSettings({

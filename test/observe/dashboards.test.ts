@@ -110,7 +110,7 @@ test('every alert reads metrics, labels and words that exist', () => {
 })
 
 test('every alert is explained in the operations guide, and nothing else is', () => {
-  const guide = read('docs/guides/operations.md')
+  const guide = read('docs/operations.md')
   const explained = [...guide.matchAll(/^\| `(Theloop\w+)` \| [^|]{20,} \| [^|]{20,} \|$/gm)].map(
     ([, name = '']) => name,
   )

@@ -55,6 +55,8 @@ const ENVIRONMENT = {
   UNDELIVERED_TTL_MS: String(DAY_MS),
   CALLBACK_SCHEDULE: '0.05',
   KEY_CONCURRENCY: '32',
+  // The probe holds the loop up while it looks.
+  MAX_EVENT_LOOP_LAG_MS: '60000',
 }
 
 export async function soak({ isDurable, runs, seed, warm }: SoakOptions): Promise<SoakReport> {

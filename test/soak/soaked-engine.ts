@@ -18,7 +18,7 @@ export interface SoakedEngine {
 }
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-const LONGEST_MS = 60_000
+const LONGEST_MS = 180_000
 const EXPECTED = new Set(['undelivered', 'dropped_undelivered'])
 
 export async function startSoakedEngine(environment: Readonly<Record<string, string>>): Promise<SoakedEngine> {
