@@ -10,6 +10,7 @@ import { runSpanId, type Sampler, traceHeaders } from '../contract/trace-context
 import { instantText } from '../contract/instant.ts'
 import { retryAfterMs } from '../contract/retry-after.ts'
 import type { Egress, EgressAnswer, EgressResponse } from '../egress/egress.ts'
+import { timeLimit } from '../egress/time-limit.ts'
 import type { DeliveryAttempt } from '../runs/ports.ts'
 import { type Envelope, headersOf, type Secrets } from './envelope.ts'
 
@@ -45,20 +46,7 @@ export async function deliver(letter: Envelope, parts: DeliverParts, signal: Abo
   const { callback, runId } = letter
   const startedAt = Date.now()
   if (secrets === null) return unsigned(startedAt)
-  const stop = new AbortController()
-  let late = false
-  const abort = () => stop.abort()
-  const timer = setTimeout(() => {
-    late = true
-    abort()
-  }, tryTimeoutMs)
-  const release = () => {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', abort)
-  }
-  if (signal.aborted) abort()
-  signal.addEventListener('abort', abort)
-
+  const limit = timeLimit(tryTimeoutMs, signal)
   const answer = await egress.request({
     purpose: 'callback',
     method: 'POST',
@@ -68,9 +56,9 @@ export async function deliver(letter: Envelope, parts: DeliverParts, signal: Abo
       ...traceHeaders(callback.trace ?? null, { runId, spanId: runSpanId(runId) }, sampler),
     },
     body: letter.body,
-    signal: stop.signal,
+    signal: limit.signal,
   })
-  const { fault, error } = late
+  const { fault, error } = limit.isOver()
     ? { fault: 'timeout' as const, error: `no answer within ${tryTimeoutMs} ms` }
     : problem(answer)
   const response = answer.kind === 'response' ? answer.response : null
@@ -88,8 +76,8 @@ export async function deliver(letter: Envelope, parts: DeliverParts, signal: Abo
     },
   }
   // The headers are the answer; nobody waits for the rest.
-  if (response !== null) void discard(response).finally(release)
-  else release()
+  if (response !== null) void discard(response).finally(() => limit.release())
+  else limit.release()
   return outcome
 }
 

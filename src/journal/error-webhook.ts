@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto'
 import { instantText } from '../contract/instant.ts'
 import { type Secrets, signedHeaders } from '../delivery/envelope.ts'
 import type { Egress, EgressAnswer } from '../egress/egress.ts'
+import { timeLimit } from '../egress/time-limit.ts'
 import type { JournalEntry } from '../engine/ports.ts'
 import { createErrorDigest, kindOf, type Notice } from './error-digest.ts'
 import type { JournalItem } from './journal-item.ts'
@@ -106,11 +107,7 @@ async function post(notice: Notice, options: ErrorWebhookOptions, closing: Abort
   const { url, secrets, egress, now, timeoutMs = POST_TIMEOUT_MS } = options
   const body = bodyOf(notice)
   const id = `err_${createHash('sha256').update(body).digest('hex').slice(0, 32)}`
-  const stop = new AbortController()
-  const abort = () => stop.abort()
-  const timer = setTimeout(abort, timeoutMs)
-  closing.addEventListener('abort', abort)
-  if (closing.aborted) abort()
+  const limit = timeLimit(timeoutMs, closing)
   const answer = await egress.request({
     purpose: 'error_webhook',
     ownHosts: [ownHost(url)],
@@ -121,10 +118,9 @@ async function post(notice: Notice, options: ErrorWebhookOptions, closing: Abort
       ...(secrets === null ? {} : signedHeaders({ id, body }, secrets, now())),
     },
     body,
-    signal: stop.signal,
+    signal: limit.signal,
   })
-  clearTimeout(timer)
-  closing.removeEventListener('abort', abort)
+  limit.release()
   if (answer.kind === 'response') answer.response.destroy()
   return failureOf(answer)
 }

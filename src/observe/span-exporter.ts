@@ -7,6 +7,7 @@
  */
 import { retryAfterMs } from '../contract/retry-after.ts'
 import type { Egress, EgressAnswer, EgressResponse } from '../egress/egress.ts'
+import { timeLimit } from '../egress/time-limit.ts'
 import { type Attributes, exportRequest, type Span } from './span.ts'
 
 export interface SpanExporterOptions {
@@ -152,11 +153,7 @@ export function createSpanExporter(options: SpanExporterOptions): SpanExporter {
 /** Never rejects. */
 async function post(batch: readonly Span[], options: SpanExporterOptions, closing: AbortSignal): Promise<Outcome> {
   const { url, headers, egress, resource, version, now, timeoutMs = POST_TIMEOUT_MS } = options
-  const stop = new AbortController()
-  const abort = () => stop.abort()
-  const timer = setTimeout(abort, timeoutMs)
-  closing.addEventListener('abort', abort)
-  if (closing.aborted) abort()
+  const limit = timeLimit(timeoutMs, closing)
   const answer = await egress.request({
     purpose: 'telemetry',
     ownHosts: [URL.parse(url)?.host ?? ''],
@@ -164,11 +161,10 @@ async function post(batch: readonly Span[], options: SpanExporterOptions, closin
     url,
     headers: { ...headers, 'content-type': 'application/json' },
     body: exportRequest(resource, version, batch),
-    signal: stop.signal,
+    signal: limit.signal,
   })
   const outcome = await outcomeOf(answer, now())
-  clearTimeout(timer)
-  closing.removeEventListener('abort', abort)
+  limit.release()
   return outcome
 }
 

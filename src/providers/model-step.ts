@@ -9,6 +9,7 @@
  * sockets are closed and the signal is waited for. `giveUpAt` counts between attempts and until an attempt shows text.
  */
 import type { Target } from '../contract/run-request.ts'
+import { timeLimit } from '../egress/time-limit.ts'
 import type { Ask, KeyGate, KeySlot, ModelPort, ProviderFailure, StepAnswer, StepTap } from '../engine/ports.ts'
 import { messageOf } from './answer-message.ts'
 import { type AttemptOutcome, runAttempt } from './attempt.ts'
@@ -154,17 +155,13 @@ class ModelStep {
     if (this.#signal.aborted) return 'aborted'
     if (from >= limit.at) return limit.stop
 
-    const leave = new AbortController()
-    const onAbort = () => leave.abort()
-    this.#signal.addEventListener('abort', onAbort, { once: true })
-    const timer = setTimeout(onAbort, Math.min(limit.at - from + EARLY_MS, LONGEST_TIMER_MS))
+    const wait = timeLimit(Math.min(limit.at - from + EARLY_MS, LONGEST_TIMER_MS), this.#signal)
     const session = this.#ask.cacheKey ?? this.#ask.runId
     // How long it will be, nobody knows: 0.
     const most = route.profile.concurrency ?? undefined
     const onQueued = (position: number) => this.#tap.wait('queue', 0, position)
-    const slot = await gate.acquire(route.gateKey, session, leave.signal, onQueued, most)
-    clearTimeout(timer)
-    this.#signal.removeEventListener('abort', onAbort)
+    const slot = await gate.acquire(route.gateKey, session, wait.signal, onQueued, most)
+    wait.release()
     if (slot !== null) return { slot, queuedMs: Math.max(0, now() - from) }
     return this.#signal.aborted ? 'aborted' : limit.stop
   }

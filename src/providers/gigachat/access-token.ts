@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { parseJson } from '../../contract/json.ts'
 import type { Egress, EgressResponse } from '../../egress/egress.ts'
+import { timeLimit } from '../../egress/time-limit.ts'
 import { type AttemptFault, faultOf, faultOfEgress } from '../attempt-fault.ts'
 import { httpFault } from '../provider-fault.ts'
 import { isObject, text } from '../wire-value.ts'
@@ -34,21 +35,12 @@ const MAX_BODY_BYTES = 64 * 1024
 
 /** @param key the authorization key, base64 as the vendor's console gives it */
 export async function fetchToken(source: TokenSource, key: string, signal: AbortSignal): Promise<TokenAnswer> {
-  const stop = new AbortController()
-  let late = false
-  const onAbort = () => stop.abort()
-  const timer = setTimeout(() => {
-    late = true
-    stop.abort()
-  }, TOKEN_TIMEOUT_MS)
-  signal.addEventListener('abort', onAbort, { once: true })
-  if (signal.aborted) stop.abort()
+  const limit = timeLimit(TOKEN_TIMEOUT_MS, signal)
   try {
-    const answer = await exchange(source, key, stop.signal)
-    return late ? failed(source, faultOf('timeout', `nothing within ${TOKEN_TIMEOUT_MS} ms`)) : answer
+    const answer = await exchange(source, key, limit.signal)
+    return limit.isOver() ? failed(source, faultOf('timeout', `nothing within ${TOKEN_TIMEOUT_MS} ms`)) : answer
   } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', onAbort)
+    limit.release()
   }
 }
 
