@@ -3,13 +3,12 @@
  * the level of an error, beside results that nobody took, is a fault.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import timers from 'node:timers/promises'
 import { within } from '../conformance/facts.ts'
 import { startEngine, type EngineProcess } from '../fakes/engine-process.ts'
+import { freePort } from '../fakes/free-port.ts'
 import type { Random } from '../fuzz/random.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -64,13 +63,4 @@ function* loudWords(engine: EngineProcess): Generator<string> {
     if (line.level >= 50 && line['event'] !== 'undelivered')
       yield `the engine says ${JSON.stringify(line).slice(0, 1000)}`
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

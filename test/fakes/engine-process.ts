@@ -5,11 +5,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Signal, within } from '../conformance/facts.ts'
+import { freePort } from './free-port.ts'
 
 export const ENGINE_TOKEN = 'engine-SECRET-token-0001'
 export const CALLBACK_SECRET = 'callback-SECRET-0001'
@@ -161,15 +161,6 @@ async function listening(environment: Environment): Promise<EngineProcess | null
     signal: kill,
     exited,
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 export interface Ended extends Exit {

@@ -2,33 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject } from '../../src/contract/json.ts'
-import type { AssistantMessage, AssistantPart } from '../../src/contract/message.ts'
-import type { Reading } from '../../src/providers/dialect.ts'
 import { responsesRequest } from '../../src/providers/openai-responses/request.ts'
 import { user } from '../providers/dialect-call.ts'
 import { bodyOf } from '../providers/gigachat/gigachat-call.ts'
+import { stored } from '../providers/vendor-history.ts'
 import { readChunks, wireOf } from './reading.ts'
 import { bytesOf, callOf, recordings, skipped, type Recording } from './recordings.ts'
 
 const responses = recordings.filter(({ api, kind }) => api === 'openai-responses' && kind !== 'error')
-
-/** What a reading becomes in a history. */
-function stored({ parts, provider_data }: Reading): AssistantMessage {
-  const content = parts.flatMap((part, at): AssistantPart[] =>
-    part.type === 'tool_call'
-      ? [
-          {
-            type: 'tool_call',
-            call_id: `call_${at}`,
-            tool: part.tool,
-            args: part.args ?? {},
-            provider_data: part.provider_data,
-          },
-        ]
-      : [part],
-  )
-  return { role: 'assistant', content, provider: 'openai', model: 'gpt-5.5', provider_data }
-}
 
 /** The item as the response held it, in the form in which it may be sent again. */
 function resent(item: JsonObject): JsonObject | null {
@@ -69,7 +50,8 @@ test('HI-06: every item of a recorded response goes back in its order, byte for 
   let seen = 0
   for (const recording of responses) {
     const call = callOf(recording)
-    const message = stored(readChunks(recording, [bytesOf(recording)]).reading)
+    const { reading } = readChunks(recording, [bytesOf(recording)])
+    const message = { ...stored(reading, 'openai', 'gpt-5.5'), provider_data: reading.provider_data }
     if (message.content.every((part) => part.type === 'reasoning')) continue
     const request = responsesRequest({ ...call, ask: { ...call.ask, messages: [user('hi'), message, user('go on')] } })
     const { input } = JSON.parse(request.body) as { input: JsonObject[] }

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../src/contract/json.ts'
 import type { AssistantPart, StoredMessage } from '../../../src/contract/message.ts'
 import { responsesRequest } from '../../../src/providers/openai-responses/request.ts'
 import { dialectCall, tool, user, type CallFacts } from '../dialect-call.ts'
+import { stored } from '../vendor-history.ts'
 import { read } from './hear.ts'
 
 const FACTS: CallFacts = { provider: 'openai', model: 'gpt-5.5', tools: [tool('get_weather'), tool('get_time')] }
@@ -24,24 +25,12 @@ function namesOf({ parts }: ReturnType<typeof answer>) {
 }
 
 /** The messages that the engine makes of an answer and of a result for each of its calls. */
-function history({ parts }: ReturnType<typeof answer>): StoredMessage[] {
-  const content = parts.flatMap((part, at): AssistantPart[] =>
-    part.type === 'tool_call'
-      ? [
-          {
-            type: 'tool_call',
-            call_id: `call_${at}`,
-            tool: part.tool,
-            args: part.args ?? {},
-            provider_data: part.provider_data,
-          },
-        ]
-      : [part],
-  )
-  const results = content.flatMap((part): StoredMessage[] =>
+function history(reading: ReturnType<typeof answer>): StoredMessage[] {
+  const message = stored(reading, 'openai', 'gpt-5.5')
+  const results = message.content.flatMap((part): StoredMessage[] =>
     part.type === 'tool_call' ? [{ role: 'tool', call_id: part.call_id, tool: part.tool, result: part.tool }] : [],
   )
-  return [user('x'), { role: 'assistant', content, provider: 'openai', model: 'gpt-5.5' }, ...results]
+  return [user('x'), message, ...results]
 }
 
 function sent(messages: readonly StoredMessage[], facts: CallFacts = FACTS): JsonObject[] {
@@ -100,12 +89,12 @@ test('calls beside a wrapper, and a second wrapper under the same id, keep their
     [
       ['function_call', 'call_p', undefined],
       ['function_call', 'call_w', undefined],
-      ['function_call', 'call_3', undefined],
-      ['function_call', 'call_5', undefined],
+      ['function_call', 'call_4', undefined],
+      ['function_call', 'call_6', undefined],
       ['function_call_output', 'call_p', TIME],
       ['function_call_output', 'call_w', `[${WEATHER},${TIME}]`],
-      ['function_call_output', 'call_3', `[${WEATHER},${TIME}]`],
-      ['function_call_output', 'call_5', TIME],
+      ['function_call_output', 'call_4', `[${WEATHER},${TIME}]`],
+      ['function_call_output', 'call_6', TIME],
     ],
   )
 })
@@ -114,10 +103,10 @@ test('to another family each call inside goes by itself', () => {
   const messages = history(answer('parallel', JSON.stringify({ tool_uses: BOTH })))
   const items = sent(messages, { ...FACTS, profile: (row) => ({ ...row, family: 'other' }) })
   assert.deepEqual(items, [
-    { type: 'function_call', call_id: 'call_0', name: 'get_weather', arguments: '{"city":"Oslo"}' },
-    { type: 'function_call', call_id: 'call_1', name: 'get_time', arguments: '{}' },
-    { type: 'function_call_output', call_id: 'call_0', output: WEATHER },
-    { type: 'function_call_output', call_id: 'call_1', output: TIME },
+    { type: 'function_call', call_id: 'call_1', name: 'get_weather', arguments: '{"city":"Oslo"}' },
+    { type: 'function_call', call_id: 'call_2', name: 'get_time', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'call_1', output: WEATHER },
+    { type: 'function_call_output', call_id: 'call_2', output: TIME },
   ])
 })
 
