@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 
-export const PROVIDERS = ['scripted', 'anthropic', 'openai-compatible'] as const
+const PROVIDERS = ['scripted', 'anthropic', 'openai-compatible'] as const
 export type Provider = (typeof PROVIDERS)[number]
 
 /** Who answers in the demo. */

@@ -15,7 +15,7 @@ import type { DeliveryAttempt } from '../runs/ports.ts'
 import { type Envelope, headersOf, type Secrets } from './envelope.ts'
 
 /** For one try, from the first byte out to the last byte of the answer that is read. */
-export const TRY_TIMEOUT_MS = 10_000
+const TRY_TIMEOUT_MS = 10_000
 
 /** So much of an answer is read and thrown away, which keeps the connection usable; beyond it the connection is cut. */
 const MAX_ANSWER_BYTES = 65_536

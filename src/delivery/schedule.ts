@@ -46,7 +46,7 @@ interface Failed {
 export const PAUSES_MS: readonly number[] = [5_000, 10_000, 20_000, 45_000]
 
 /** Pauses are lengthened by up to this share, never shortened. */
-export const JITTER = 0.1
+const JITTER = 0.1
 
 /** The first try is due at once. */
 export const FIRST: Delivery = { kind: 'waiting', tries: 0, pauseMs: 0 }

@@ -15,7 +15,7 @@ import type { Dialect, DialectCall, ProviderRequest } from '../providers/dialect
 import { openRoute, type RouteSources } from '../providers/route.ts'
 
 /** What stands in the place of a secret. */
-export const SECRET = '[secret]'
+const SECRET = '[secret]'
 
 /** Stands for the id that a run gets when it begins. */
 const NO_RUN = runId('00000000000000000000000000')

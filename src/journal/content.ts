@@ -4,7 +4,7 @@
  */
 
 /** UTF-16 units of one entry's content. */
-export const MAX_CONTENT_CHARS = 16_384
+const MAX_CONTENT_CHARS = 16_384
 
 /** `clear` takes secrets out of a text. What is over the bound is cut, and that is seen. */
 export function contentFact(content: unknown, clear: (text: string) => string): string {

@@ -8,7 +8,7 @@ import type { JournalEntry } from '../engine/ports.ts'
 
 export const WINDOW_MS = 60_000
 /** Notices in one minute. */
-export const MAX_PER_MINUTE = 20
+const MAX_PER_MINUTE = 20
 
 /** Several errors of one kind. */
 export interface Notice {

@@ -9,7 +9,7 @@ import type { Json } from '../contract/json.ts'
 import type { JournalEntry } from '../engine/ports.ts'
 import { SHORTEST_SECRET, SHORTEST_WORD, secretForms } from './secret-forms.ts'
 
-export const REDACTED = '[redacted]'
+const REDACTED = '[redacted]'
 
 export interface Redactor {
   /**
@@ -33,7 +33,7 @@ export interface RedactorLimits {
   readonly maxHeldChars: number
 }
 
-export const REDACTOR_LIMITS: RedactorLimits = { maxHeld: 5000, maxHeldChars: 6_291_456 }
+const REDACTOR_LIMITS: RedactorLimits = { maxHeld: 5000, maxHeldChars: 6_291_456 }
 
 /** What the engine itself wrote, and names by which a harness finds its runs again: no free text. */
 const PLAIN = new Set([

@@ -10,7 +10,7 @@ export interface RingLimits {
   readonly maxChars: number
 }
 
-export const RING_LIMITS: RingLimits = { maxItems: 20_000, maxChars: 16_777_216 }
+const RING_LIMITS: RingLimits = { maxItems: 20_000, maxChars: 16_777_216 }
 
 export interface Ring {
   push(item: JournalItem): void

@@ -40,10 +40,10 @@ const CALM: Side = { over: false, against: 0 }
 export const NO_LOAD: Load = { memory: CALM, event_loop: CALM }
 
 /** So many samples in a row, each above the bound, are an overload. */
-export const SAMPLES_TO_SHUT = 2
+const SAMPLES_TO_SHUT = 2
 /** So many in a row, each below this share of the bound, are the end of it. */
-export const SAMPLES_TO_OPEN = 4
-export const OPEN_BELOW = 0.8
+const SAMPLES_TO_OPEN = 4
+const OPEN_BELOW = 0.8
 
 export function nextLoad(load: Load, sample: LoadSample, limits: LoadLimits): Load {
   const memory = Math.max(sample.rssBytes / limits.rssBytes, sample.heapBytes / limits.heapBytes)

@@ -17,15 +17,15 @@ export interface AnswerHead {
 }
 
 /** One event, or one JSON document, in characters. */
-export const MAX_EVENT_LENGTH = 16 * 1024 * 1024
+const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 /** The whole answer on the wire: a chunk of 300 bytes a token leaves room for 800,000 tokens. */
-export const MAX_ANSWER_BYTES = 256 * 1024 * 1024
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024
 
 /**
  * What the model said in it, in UTF-16 units: it is kept, shown and sent back whole, so it costs many times what it weighs
  * on the wire. No model says a tenth of this at once.
  */
-export const MAX_OUTPUT_LENGTH = 16 * 1024 * 1024
+const MAX_OUTPUT_LENGTH = 16 * 1024 * 1024
 
 /** What a stream can begin with; the field names of the SSE grammar, and a comment. */
 const FIELDS = ['data:', 'event:', 'id:', 'retry:', ':']

@@ -35,7 +35,7 @@ export interface Due {
 
 /** What late usage and an end mark are given after a finish reason. SPEC §8.4. */
 export const LATE_MS = 2_000
-export const ERROR_BODY_MS = 5_000
+const ERROR_BODY_MS = 5_000
 
 export function nextDue(times: AttemptTimes, limits: AttemptLimits): Due {
   if (times.finishedAt !== null) return { at: Math.min(times.finishedAt + LATE_MS, limits.deadlineAt), what: 'late' }

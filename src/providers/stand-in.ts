@@ -5,7 +5,7 @@ import type { DialectCall } from './dialect.ts'
 import type { Profile } from './profile.ts'
 
 /** True where the model reads parts of this MIME type. */
-export function isRead(mimeType: string, { reads }: Profile): boolean {
+function isRead(mimeType: string, { reads }: Profile): boolean {
   const type = mimeType.toLowerCase()
   return reads.includes(type) || reads.includes(`${type.slice(0, type.indexOf('/'))}/*`)
 }

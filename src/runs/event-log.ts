@@ -18,7 +18,7 @@ export const MERGE_WINDOW_MS = 20
  * has voided, and reasoning that is over. Visible text never goes: it is bounded by the run's limits, and the result
  * holds it as well.
  */
-export const MAX_TEXT_CHARS = 4 * 1024 * 1024
+const MAX_TEXT_CHARS = 4 * 1024 * 1024
 
 export interface RunEventLog {
   /** Synchronous and cheap; takes the event as it is. After `done` nothing is taken any more. */

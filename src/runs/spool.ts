@@ -29,11 +29,11 @@ export interface SpoolOptions {
 }
 
 /** What `begin` answers beyond STATE_MAX_BYTES, beside the codes of the system. */
-export const STATE_FULL = 'STATE_FULL'
+const STATE_FULL = 'STATE_FULL'
 
-export const liveName = (runId: string) => `${runId}.live`
-export const endedName = (runId: string) => `${runId}.ended`
-export const keysName = (ms: number) => `keys-${ms}`
+const liveName = (runId: string) => `${runId}.live`
+const endedName = (runId: string) => `${runId}.ended`
+const keysName = (ms: number) => `keys-${ms}`
 
 /** Keys are added to one file for so long; it goes when the last of them must have expired. */
 const KEYS_FILE_MS = 3_600_000

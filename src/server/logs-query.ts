@@ -5,8 +5,8 @@ import { instantOf } from '../contract/instant.ts'
 import { type LogQuery, positionOf } from '../journal/log-query.ts'
 
 /** Of one page. */
-export const DEFAULT_LOGS_LIMIT = 100
-export const MAX_LOGS_LIMIT = 1000
+const DEFAULT_LOGS_LIMIT = 100
+const MAX_LOGS_LIMIT = 1000
 
 /** What may be asked, and what each means. The OpenAPI document shows it. */
 export const logsParameters = {
