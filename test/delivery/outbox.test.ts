@@ -186,12 +186,14 @@ test('a 2xx is delivered by its head: a body that never ends holds nothing up an
 })
 
 test("a body that stops is let go of when its try's time is over", async (t) => {
-  const { runs, outbox } = open(t, { tryTimeoutMs: 50 })
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+  const { runs, outbox } = open(t)
   const receiver = await startReceiver(t, (response) => void response.writeHead(200).write('a'))
   ended(runs, receiver.url)
   outbox.add(ID)
   await outbox.flush(never())
   assert.equal(deliveryOf(runs), 'delivered')
+  t.mock.timers.tick(10_000)
   await eventually(() => receiver.got[0]?.response.destroyed === true)
 })
 
