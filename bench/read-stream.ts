@@ -99,6 +99,7 @@ async function theloop(url: string): Promise<number> {
     attemptStarting: async () => {},
     attemptEnded: () => {},
     warn: () => {},
+    partFetched: () => {},
   }
   const answer = await model.forRun()(ask, tap, new AbortController().signal)
   if (answer.kind !== 'answer') throw new Error(`the stream was not read: ${JSON.stringify(answer)}`)

@@ -11,11 +11,12 @@ import { parseRunRequest } from './contract/parse-run-request.ts'
 import type { Warning } from './contract/result.ts'
 import type { RunRequest } from './contract/run-request.ts'
 import type { TraceContext } from './contract/trace-context.ts'
-import type { Egress } from './egress/egress.ts'
+import type { Egress, Refusal } from './egress/egress.ts'
 import { checkHistory } from './engine/history-rules.ts'
 import { checkTicket, type EngineTokens } from './runs/run-token.ts'
 import type { AdmissionAnswer, Admit } from './server/admission-port.ts'
 import { paramWarnings } from './providers/param-warnings.ts'
+import { refusedParts } from './providers/judged-parts.ts'
 import { schemaFaults } from './tools/schema-bounds.ts'
 
 export interface JudgeParts {
@@ -36,12 +37,14 @@ export interface Judgement {
 
 export type Judge = (body: Json) => Judgement
 
-export function createAdmission(judge: Judge): Admit {
+/** @param judgeUrl the egress gate's verdict on the address of an image or file that the engine would fetch */
+export function createAdmission(judge: Judge, judgeUrl: (url: string) => Refusal | null): Admit {
   return async (body, trace) => {
     const { refusal, request: judged, warnings } = judge(body)
     if (refusal !== null) return refusal
     const request = trace === null ? judged : traced(judged, trace)
-    const told = [...warnings, ...paramWarnings(request.targets)]
+    const replaced = refusedParts(request.messages, request.targets[0], judgeUrl)
+    const told = [...warnings, ...paramWarnings(request.targets), ...replaced]
     return { kind: 'admitted', admission: { request, warnings: told, fingerprint: fingerprint(comparable(body)) } }
   }
 }

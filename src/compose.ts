@@ -191,7 +191,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     store: runs.store,
     events: runs.events,
     lateResults,
-    admit: createAdmission(judge),
+    admit: createAdmission(judge, (url) => egress.judge('image', url)),
     validate: createValidation({ judge, egress, table, keys, now: Date.now }),
     readLogs: journalBook.read,
     providers: providerList(table),

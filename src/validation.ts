@@ -12,7 +12,7 @@ import { type Change, MAX_CHANGES, type ShownRequest, validateFields, type Valid
 import { changesOf } from './doctor/changes.ts'
 import { firstRequest, type FirstRequest, type RequestSources } from './doctor/first-request.ts'
 import { estimateInput } from './providers/estimate.ts'
-import { isSent } from './providers/stand-in.ts'
+import { sentPart } from './providers/sent-part.ts'
 import { paramWarnings } from './providers/param-warnings.ts'
 import { mediaOf } from './usage/media.ts'
 import { targetPlace } from './providers/wire-params.ts'
@@ -77,7 +77,7 @@ function examined(
     ...listed([...headers, ...changes]),
     estimated_input_tokens: estimateInput(
       first.request.body,
-      mediaOf(first.call.ask.messages, (part) => isSent(part, first.call)),
+      mediaOf(first.call.ask.messages, (part) => (sentPart(part, first.call) === null ? null : part)),
     ),
     ...(show ? { request: shown(first, body) } : {}),
   }

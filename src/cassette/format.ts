@@ -40,7 +40,10 @@ interface When {
   readonly seq: number
 }
 
-/** `lane`: `model`, or the id of a tool call. Exchanges of one lane follow one another. */
+/** The lane of images and files that are fetched from their addresses. */
+export const FETCHED_LANE = 'fetched'
+
+/** `lane`: `model`, `fetched`, or the id of a tool call. Exchanges of one lane begin in the same order again. */
 type RequestLine = When & {
   readonly kind: 'request'
   readonly exchange: number

@@ -4,7 +4,14 @@
  */
 import { BodyBroken } from '../egress/body.ts'
 import type { Egress, EgressAnswer, EgressRequest, Fault } from '../egress/egress.ts'
-import type { ChunkLine, EndLine, HeadLine, NoAnswerLine, TimedLine } from './format.ts'
+import {
+  FETCHED_LANE,
+  type ChunkLine,
+  type EndLine,
+  type HeadLine,
+  type NoAnswerLine,
+  type TimedLine,
+} from './format.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
 /** One exchange as it was. */
@@ -49,10 +56,10 @@ export class Player {
     }
   }
 
-  async #exchange(lane: string, { signal, url }: EgressRequest): Promise<EgressAnswer> {
+  async #exchange(lane: string, { purpose, signal, url }: EgressRequest): Promise<EgressAnswer> {
     const host = URL.parse(url)?.hostname ?? ''
     const aborted: Fault = { kind: 'aborted', message: `the call to ${host} was aborted` }
-    const taped = this.#lanes.get(lane)?.shift()
+    const taped = this.#lanes.get(purpose === 'image' ? FETCHED_LANE : lane)?.shift()
     if (taped === undefined) {
       return { kind: 'fault', fault: { kind: 'connect', message: 'the cassette holds no more exchanges here' } }
     }

@@ -55,8 +55,9 @@ export function createRecorder(options: RecorderOptions): Recorder {
     const secrets = new Secrets([...options.secrets, ...secretsOf(run)], [...options.secrets, ...credentialsOf(run)])
     const tape = new Tape({ file, secrets, startedAt: instantOf(run.startedAt), now: Date.now })
     tape.line({ kind: 'run', format: FORMAT, facts: options.facts, record: plainRecord(run) })
+    const model = options.model.forRun((sources) => tapedModel(sources, tape))
     return {
-      model: options.model.forRun((sources) => tapedModel(sources, tape)),
+      model,
       tools: tapedTools(options.tools, tape),
       ticket: live.ticket,
       now: () => tape.reading('clock run', live.now()),
@@ -70,6 +71,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
         tape.end(json)
         const written = file.close().finally(() => closing.delete(written))
         closing.add(written)
+        model.release()
         live.ended(json)
       },
     }

@@ -4,10 +4,11 @@
  */
 import { BodyBroken } from '../egress/body.ts'
 import type { Egress, EgressAnswer, EgressRequest } from '../egress/egress.ts'
+import { FETCHED_LANE } from './format.ts'
 import { plainAnswerHeaders, plainRequestHeaders, plainUrl } from './secrets.ts'
 import type { Tape, TapedBody } from './tape.ts'
 
-/** `lane`: `model`, or the id of a tool call; exchanges of one lane come one after another. */
+/** `lane`: `model`, or the id of a tool call; what is fetched from an address has its own. */
 export function recordingEgress(egress: Egress, tape: Tape, lane: string): Egress {
   return {
     request: (request) => exchange(egress, tape, lane, request),
@@ -22,7 +23,7 @@ async function exchange(egress: Egress, tape: Tape, lane: string, request: Egres
   tape.event({
     kind: 'request',
     exchange: number,
-    lane,
+    lane: request.purpose === 'image' ? FETCHED_LANE : lane,
     method,
     url: plainUrl(url),
     headers: plainRequestHeaders(headers),

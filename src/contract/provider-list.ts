@@ -47,7 +47,9 @@ const Models = closed({
   }),
   params: Params,
   reads: Type.Array(Type.String(), { description: 'MIME types of what a user message may hold beside text' }),
-  reads_urls: Type.Boolean({ description: 'what it reads may be given by url, which the provider fetches' }),
+  reads_urls: Type.Boolean({
+    description: 'images it reads may be given by url, which the provider fetches; else the engine does',
+  }),
   reasoning: closed({
     goes_back_to: oneWordOf(['family', 'model', 'nobody'], 'who is sent the reasoning that a model of it wrote'),
     stand_in: nullable(

@@ -15,6 +15,7 @@ export const CHANGE_KINDS = [
   'text_dropped',
   'message_dropped',
   'part_replaced',
+  'part_fetched',
   'characters_replaced',
   'call_id_rewritten',
   'call_id_dropped',

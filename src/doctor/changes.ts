@@ -11,6 +11,7 @@ import type { StoredMessage } from '../contract/message.ts'
 import type { Warning } from '../contract/result.ts'
 import type { Change } from '../contract/validation.ts'
 import { wellFormedJson } from '../providers/json-body.ts'
+import { isFetched, sentPart } from '../providers/sent-part.ts'
 import { extraFields } from '../providers/wire-params.ts'
 import { conversationChanges, type PlacedChange } from './conversation-changes.ts'
 import { droppedPartsOf, type DroppedParts } from './dropped-parts.ts'
@@ -97,6 +98,7 @@ function messageChanges(first: FirstRequest, warnings: readonly Warning[]): Chan
     if (code !== 'part_replaced' || path === null) continue
     placed.push({ index: Number(index), place: Number(place), change: { kind: code, path, message } })
   }
+  for (const fetched of fetchedParts(first)) placed.push(fetched)
   for (const [index, message] of ask.messages.entries()) {
     const dropped = droppedOf(message)
     // One by one: a message may have more parts than a call takes arguments.
@@ -108,6 +110,19 @@ function messageChanges(first: FirstRequest, warnings: readonly Warning[]): Chan
   }
   placed.sort((one, other) => one.index - other.index || one.place - other.place)
   return [...illFormedText(ask.system, 'system'), ...placed.map(({ change }) => change)]
+}
+
+/** Parts whose address the engine reads in the model's place. */
+function fetchedParts({ call }: FirstRequest): PlacedChange[] {
+  return call.ask.messages.flatMap((message, index) => {
+    if (message.role !== 'user') return []
+    return message.content.flatMap((part, place): PlacedChange[] => {
+      if (part.type === 'text' || !isFetched(part, call) || sentPart(part, call) === null) return []
+      const what = `is fetched from ${URL.parse(part.url ?? '')?.hostname ?? 'its address'} and sent as data, or replaced where that fails`
+      const path = `messages[${index}].content[${place}]`
+      return [{ index, place, change: { kind: 'part_fetched', path, message: what } }]
+    })
+  })
 }
 
 function contentChanges(index: number, message: StoredMessage, dropped: DroppedParts): PlacedChange[] {

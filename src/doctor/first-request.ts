@@ -1,8 +1,9 @@
 /**
  * The request of a run's first step to one model of its chain: put together by the very parts that a run uses, and never sent.
  *
- * The key is replaced before the request is written, so that nothing written can hold it. Three things are not those of a real
- * run, which has them only once it has begun: the run's id, the current time in a note, and an exchanged access token.
+ * The key is replaced before the request is written, so that nothing written can hold it. Four things are not those of a real
+ * run, which has them only once it has begun: the run's id, the current time in a note, an exchanged access token, and what is
+ * fetched from an address (`judged-parts.ts`).
  */
 import { runId } from '../contract/ids.ts'
 import type { RunRequest } from '../contract/run-request.ts'
@@ -13,6 +14,7 @@ import { faultOf } from '../providers/attempt-fault.ts'
 import type { Credentials } from '../providers/credentials.ts'
 import type { Dialect, DialectCall, ProviderRequest } from '../providers/dialect.ts'
 import { openRoute, type RouteSources } from '../providers/route.ts'
+import { judgedParts } from '../providers/judged-parts.ts'
 
 /** What stands in the place of a secret. */
 const SECRET = '[secret]'
@@ -52,7 +54,9 @@ export function firstRequest(
   if (!routed.ok) return null
   const { dialect, ...route } = routed.route
   const apiKey = route.apiKey === null ? null : SECRET
-  const call: DialectCall = { ...route, apiKey, ask, repairs: new Set() }
+  const repairs: DialectCall['repairs'] = new Set()
+  const fetched = judgedParts(ask.messages, { ...route, repairs }, (url) => sources.egress.judge('image', url))
+  const call: DialectCall = { ...route, apiKey, ask, repairs, fetched }
   const written = dialect.request(call)
   const exchanged = route.profile.exchangesKey && apiKey !== null ? { authorization: `Bearer ${SECRET}` } : {}
   return { dialect, call, request: { ...written, headers: { ...written.headers, ...exchanged } } }

@@ -48,6 +48,27 @@ export interface Ask {
   readonly giveUpAt: number
 }
 
+/** What came of fetching one image or file for a model that does not read its address. SPEC §10. */
+export interface PartFetch {
+  /** Of the address, which is not told; '' where it is no URL. */
+  readonly host: string
+  /** `ok`, or one word for why a stand-in takes its place. `full`: no more is fetched for this run or held by this engine. */
+  readonly outcome:
+    | 'ok'
+    | 'refused'
+    | 'network'
+    | 'status'
+    | 'too_large'
+    | 'encoded'
+    | 'wrong_kind'
+    | 'timeout'
+    | 'full'
+  /** HTTP; null: no answer began. */
+  readonly status: number | null
+  readonly bytes: number
+  readonly durationMs: number
+}
+
 /** What a model port tells while it works. All calls are synchronous and cheap but `attemptStarting`. */
 export interface StepTap {
   /** Visible text, in order, well-formed UTF-16, never empty. */
@@ -62,6 +83,7 @@ export interface StepTap {
   /** Every attempt that started ends here exactly once, whatever became of it; one that is drained after the answer. */
   attemptEnded(attempt: Attempt): void
   warn(warning: Warning): void
+  partFetched(fetch: PartFetch): void
 }
 
 /** A call as the model wrote it. */

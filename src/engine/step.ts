@@ -119,6 +119,10 @@ export function tapOf(record: RunRecord, ports: EnginePorts): Shown {
       )
       if (!known) record.warnings.push(warning)
     },
+    partFetched({ host, outcome, status, bytes, durationMs: duration_ms }) {
+      const facts = { host, outcome, status, bytes, duration_ms }
+      ports.journal({ event: 'part_fetched', run_id: record.runId, step, ...facts })
+    },
     dirty: () => offset > 0 || reasoned,
   }
 }

@@ -105,7 +105,7 @@ export const compatibleServers: ReadonlyMap<string, CompatibleServer> = new Map<
   ['vllm', { models: [], row: () => localServer('vllm', { thinking: TEMPLATE, output: SCHEMA }) }],
   ['llama.cpp', { models: [], row: () => localServer('llama.cpp', { thinking: TEMPLATE }, LLAMA_CPP) }],
   ['ollama', { models: [], row: () => localServer('ollama', { thinking: EFFORTS, output: SCHEMA }, OLLAMA) }],
-  ['lmstudio', { models: [], row: () => localServer('lmstudio', { output: SCHEMA, readsUrls: false }) }],
+  ['lmstudio', { models: [], row: () => localServer('lmstudio', { output: SCHEMA, readsByUrl: [] }) }],
   [
     'openrouter',
     {

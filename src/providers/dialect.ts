@@ -11,6 +11,7 @@ import type { Params, Target } from '../contract/run-request.ts'
 import type { Tokens } from '../contract/usage.ts'
 import type { Ask, ModelPart } from '../engine/ports.ts'
 import type { Profile } from './profile.ts'
+import type { FetchedParts } from './sent-part.ts'
 
 /** One attempt to be written down. */
 export interface DialectCall {
@@ -22,12 +23,16 @@ export interface DialectCall {
   readonly baseUrl: string
   /** Repairs learnt earlier in this run for this model; each is done at most once. */
   readonly repairs: ReadonlySet<Repair>
+  /** What the engine read from addresses for this run. Absent: nothing. */
+  readonly fetched?: FetchedParts
 }
 
 /**
  * What one repeat of a refused request may leave out. `no_thinking`: it switches thinking off and says that there was none, for
- * the model wants its own reasoning back and there is none; `no_urls`: images by address are replaced; `no_format`: the model is told the form of its answer in words alone;
- * `other_max_tokens`: the bound goes by the other of its two names; `new_token`: it shows a new access token instead; `drop_…`: a param that the model does not take after all.
+ * the model wants its own reasoning back and there is none; `no_urls`: what is given by address is fetched by the engine; `no_fetched`:
+ * what the engine fetched is replaced; `no_format`: the model is told the form of its answer in words alone;
+ * `other_max_tokens`: the bound goes by the other of its two names; `new_token`: it shows a new access token instead;
+ * `drop_…`: a param that the model does not take after all.
  */
 export type Repair =
   | 'no_reasoning'
@@ -35,6 +40,7 @@ export type Repair =
   | 'no_stream_options'
   | 'no_state_id'
   | 'no_urls'
+  | 'no_fetched'
   | 'no_format'
   | 'other_max_tokens'
   | 'new_token'

@@ -64,7 +64,7 @@ export function kimiRow(model: string): ProfileRow {
     madeCallIds: 'numbered',
     reads: ['image/jpeg', 'image/png', 'image/gif', 'image/webp'],
     // An upload or the bytes themselves.
-    readsUrls: false,
+    readsByUrl: [],
     typedSchemas: true,
     sampling: { temperature: null, top_p: null, together: false },
     stops: 5,

@@ -1,9 +1,9 @@
 /**
  * One step: the chain of models asked until there is an answer, a failure that nothing more can mend, or no time.
  *
- *     queue for the key ─▶ commit ─▶ attempt ─▶ record ─▶ answer
- *            ▲                          │ fault
- *            └── retry, repair, next ◀──┘ (retry.ts decides)
+ *     fetch ─▶ queue for the key ─▶ commit ─▶ attempt ─▶ record ─▶ answer
+ *       ▲                                        │ fault
+ *       └─────── retry, repair, next ◀───────────┘ (retry.ts decides)
  *
  * Time: nothing goes on beyond `deadlineAt`. It is the run's own deadline, whose signal is due in the same moment, so the
  * sockets are closed and the signal is waited for. `giveUpAt` counts between attempts and until an attempt shows text.
@@ -19,7 +19,9 @@ import type { ProviderRequest, Reading, Repair } from './dialect.ts'
 import { pause } from './pause.ts'
 import { type Decision, decide } from './retry.ts'
 import { openRoute, type Route, type RouteSources } from './route.ts'
-import { isSent } from './stand-in.ts'
+import { RunParts } from './run-parts.ts'
+import type { PartBudget } from './part-budget.ts'
+import { sentPart, wantedParts } from './sent-part.ts'
 import { StepView } from './step-view.ts'
 import { mediaOf } from '../usage/media.ts'
 
@@ -39,10 +41,11 @@ export interface RunMemory {
   readonly repairs: Map<number, Set<Repair>>
   /** Warnings told already. */
   readonly warned: Set<string>
+  readonly parts: RunParts
 }
 
-export function openMemory(): RunMemory {
-  return { repairs: new Map(), warned: new Set() }
+export function openMemory(budget: PartBudget): RunMemory {
+  return { repairs: new Map(), warned: new Set(), parts: new RunParts(budget) }
 }
 
 /** Never rejects. */
@@ -62,6 +65,8 @@ const SIGNAL_GRACE_MS = 5_000
 /** A timer may fire a moment before the clock says so; the loop must find the time passed. */
 const EARLY_MS = 1
 const LONGEST_TIMER_MS = 2_147_483_647
+/** Of the time that is left: the model needs some too. */
+const FETCH_SHARE = 0.5
 
 class ModelStep {
   readonly #settings: StepSettings
@@ -123,6 +128,7 @@ class ModelStep {
     // A token grows old in any step, however often one was replaced before.
     this.#repairsOf(index).delete('new_token')
     for (let tries = 1; ; tries += 1) {
+      await this.#fetchParts(routed.route, index)
       const place = await this.#queue(routed.route)
       if (typeof place === 'string') return this.#stopped(place, index)
       const attempt = this.#attempt(routed.route, index, tries, place)
@@ -145,6 +151,21 @@ class ModelStep {
           if (!(await this.#backOff(decision.waitMs))) return this.#stopped('aborted', index)
       }
     }
+  }
+
+  /** Whatever this model needs of what was given by address, once a run; what it takes too long for is left out. */
+  async #fetchParts(route: Route, index: number): Promise<void> {
+    const { egress, now } = this.#settings
+    const wanted = wantedParts(this.#ask.messages, { ...route, repairs: this.#repairsOf(index) })
+    const leftMs = this.#nextLimit().at - now()
+    if (wanted.length === 0 || leftMs <= 0) return
+    await this.#memory.parts.load(wanted, {
+      send: (request) => egress.request(request),
+      now,
+      withinMs: leftMs * FETCH_SHARE,
+      tell: (fetch) => this.#tap.partFetched(fetch),
+      signal: this.#signal,
+    })
   }
 
   /** A place in the key's queue, or why there was no more waiting for one. */
@@ -177,7 +198,7 @@ class ModelStep {
     this.#attempts += 1
     const attempt = this.#attempts
     try {
-      const call = { ...route, ask: this.#ask, repairs: new Set(this.#repairsOf(index)) }
+      const call = { ...route, ask: this.#ask, repairs: new Set(this.#repairsOf(index)), fetched: this.#memory.parts }
       const request = route.dialect.request(call)
       this.#warn(request, index)
       await this.#tap.attemptStarting({ attempt, target: index })
@@ -205,7 +226,7 @@ class ModelStep {
           target,
           queuedMs,
           body: request.body,
-          media: mediaOf(this.#ask.messages, (part) => isSent(part, call)),
+          media: mediaOf(this.#ask.messages, (part) => sentPart(part, call)),
           outcome,
           interruption,
         }),
@@ -249,11 +270,12 @@ class ModelStep {
   #decide(fault: AttemptFault, route: Route, index: number, tries: number): Decision {
     const { deadlineAt, targets } = this.#ask
     const { now, random } = this.#settings
-    return decide(fault, {
+    const offered = this.#offered(fault, route, index)
+    return decide(offered, {
       tries,
       hasNext: index + 1 < targets.length,
       textShown: this.#view.everText,
-      repairs: this.#spentRepairs(fault.repair, route, index),
+      repairs: this.#spentRepairs(offered.repair, route, index),
       leftMs: deadlineAt - now(),
       untilGiveUpMs: this.#giveUpAt() - now(),
       random: random(),
@@ -277,11 +299,19 @@ class ModelStep {
     return made
   }
 
+  /** An image that is refused though the model was sent its bytes is left out, as one that could not be fetched. */
+  #offered(fault: AttemptFault, route: Route, index: number): AttemptFault {
+    const bySpent = fault.repair === 'no_urls' && this.#spentRepairs('no_urls', route, index).has('no_urls')
+    return bySpent ? { ...fault, repair: 'no_fetched' } : fault
+  }
+
   /** A repair that leaves the request as it is would only repeat what was refused: it counts as done. */
   #spentRepairs(repair: Repair | null, route: Route, index: number): ReadonlySet<Repair> {
     const done = this.#repairsOf(index)
     if (repair === null || repair === 'new_token' || done.has(repair)) return done
-    const bodyWith = (repairs: ReadonlySet<Repair>) => route.dialect.request({ ...route, ask: this.#ask, repairs }).body
+    const fetched = this.#memory.parts
+    const bodyWith = (repairs: ReadonlySet<Repair>) =>
+      route.dialect.request({ ...route, ask: this.#ask, repairs, fetched }).body
     const mended = new Set([...done, repair])
     return bodyWith(mended) === bodyWith(done) ? mended : done
   }

@@ -5,6 +5,7 @@
 import type { KeyGate, ModelPort } from '../engine/ports.ts'
 import { gigachatCredentials } from './gigachat/credentials.ts'
 import { DEFAULT_AUTH_URL, DEFAULT_SCOPE, type TokenSettings } from './gigachat/token-settings.ts'
+import { createPartBudget } from './part-budget.ts'
 import { askModels, openMemory, type StepSettings } from './model-step.ts'
 import type { RouteSources } from './route.ts'
 
@@ -30,11 +31,14 @@ export type ModelSources = StepSettings
 
 export interface Model {
   /**
-   * A port for one run: it remembers from step to step which repairs a model needs and what was warned of.
+   * A port for one run: it remembers from step to step which repairs a model needs, what was warned of and what was fetched.
    * @param through what the run works with instead, made from what all share; default: the same
    */
-  forRun(through?: (shared: ModelSources) => ModelSources): ModelPort
+  forRun(through?: (shared: ModelSources) => ModelSources): RunModel
 }
+
+/** A run's model port, and what frees what was fetched for it; called once, when the run has ended. */
+export type RunModel = ModelPort & { release(): void }
 
 export function createModel(options: ModelOptions): Model {
   const { egress, gigachat = { authUrl: DEFAULT_AUTH_URL, scope: DEFAULT_SCOPE }, now = Date.now } = options
@@ -51,11 +55,13 @@ export function createModel(options: ModelOptions): Model {
     now,
     random: options.random ?? Math.random,
   }
+  const budget = createPartBudget()
   return {
     forRun(through = (shared) => shared) {
-      const memory = openMemory()
+      const memory = openMemory(budget)
       const sources = through(settings)
-      return (...asked) => askModels(sources, memory, ...asked)
+      const port: ModelPort = (...asked) => askModels(sources, memory, ...asked)
+      return Object.assign(port, { release: () => memory.parts.release() })
     },
   }
 }

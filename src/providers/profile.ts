@@ -40,8 +40,8 @@ export interface Profile extends ParamRules {
   readonly madeCallIds: 'short' | 'nine' | 'numbered'
   /** MIME types of what a user message may hold beside text; `[]`: none. `image/*` stands for every image. */
   readonly reads: readonly string[]
-  /** What it reads may be given by its address, which the vendor fetches. */
-  readonly readsUrls: boolean
+  /** Of those what may be given by its address, which the vendor then fetches; the rest is fetched by the engine (`sent-part.ts`). */
+  readonly readsByUrl: readonly string[]
   /** A step without tools says `none`, or leaves the tools out where `none` is not known or not taken. */
   readonly toolChoiceNone: 'send' | 'omit_tools' | 'omit_tools_while_thinking'
   /** A tool's schema with a node that has no type is refused. */
@@ -157,7 +157,7 @@ const COMPATIBLE: Profile = {
   nativeCallIds: null,
   madeCallIds: 'short',
   reads: ['image/*'],
-  readsUrls: true,
+  readsByUrl: ['image/*'],
   toolChoiceNone: 'send',
   typedSchemas: false,
   output: { form: null, subset: OPENAI_STRICT, loose: false, besideTools: false, shown: false },
@@ -199,6 +199,7 @@ const rows: { readonly [P in ProviderName]?: Rower } = {
     family: 'anthropic',
     nativeCallIds: /^[a-zA-Z0-9_-]{1,64}$/,
     reads: ['image/jpeg', 'image/png', 'image/gif', 'image/webp', 'application/pdf', 'text/*'],
+    readsByUrl: ['image/*', 'application/pdf'],
     stops: 16,
     seed: false,
     output: { form: 'json_schema', subset: ANTHROPIC_STRICT, besideTools: true, shown: true },
@@ -212,6 +213,7 @@ const rows: { readonly [P in ProviderName]?: Rower } = {
     family: 'openai',
     nativeCallIds: /^[\x21-\x7e]{1,64}$/,
     reads: ['image/jpeg', 'image/png', 'image/gif', 'image/webp', 'application/pdf'],
+    readsByUrl: ['image/*', 'application/pdf'],
     stops: 0,
     seed: false,
     // A part of the cached prefix: on one step alone it would cost the cache and the reasoning before it.

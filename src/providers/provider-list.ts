@@ -100,7 +100,7 @@ function modelsOf(row: Profile): Omit<ModelsInfo, 'models'> {
   return {
     params: paramsOf(row),
     reads: [...row.reads],
-    reads_urls: row.readsUrls,
+    reads_urls: row.readsByUrl.length > 0,
     reasoning: { goes_back_to: row.reasoningGoesTo, stand_in: row.reasoningFill },
     cache: facts.cache,
     calls_per_turn: facts.callsPerTurn,

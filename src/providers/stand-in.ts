@@ -1,26 +1,11 @@
 /** The short text that stands where a model cannot take a part (SPEC §6.4), and the warning that says so. Pure. */
-import type { FilePart, ImagePart } from '../contract/message.ts'
 import type { Warning } from '../contract/result.ts'
 import type { DialectCall } from './dialect.ts'
 import type { Profile } from './profile.ts'
+import { fetchKey, isFetched, isRead, type MediaPart } from './sent-part.ts'
 
-/** True where the model reads parts of this MIME type. */
-function isRead(mimeType: string, { reads }: Profile): boolean {
-  const type = mimeType.toLowerCase()
-  return reads.includes(type) || reads.includes(`${type.slice(0, type.indexOf('/'))}/*`)
-}
-
-/** True where this part itself goes to the model. The engine fetches nothing: where nobody reads an address, its part is replaced. */
-export function isSent(
-  part: ImagePart | FilePart,
-  { profile, repairs }: Pick<DialectCall, 'profile' | 'repairs'>,
-): boolean {
-  if (!isRead(part.mime_type, profile)) return false
-  return typeof part.data === 'string' || (profile.readsUrls && !repairs.has('no_urls'))
-}
-
-/** The same text for the same part and model on every turn. */
-export function standIn(part: ImagePart | FilePart, { profile }: Pick<DialectCall, 'profile'>): string {
+/** The same text for the same part and model on every turn, whatever kept it from being fetched. */
+export function standIn(part: MediaPart, { profile }: Pick<DialectCall, 'profile'>): string {
   const { reads } = profile
   if (isByAddress(part, profile))
     return `[${part.type} omitted: it was given by an address, which this model does not read]`
@@ -28,21 +13,29 @@ export function standIn(part: ImagePart | FilePart, { profile }: Pick<DialectCal
   return `[${part.type} omitted: this model does not read ${part.mime_type}]`
 }
 
-function isByAddress(part: ImagePart | FilePart, profile: Profile): boolean {
+function isByAddress(part: MediaPart, profile: Profile): boolean {
   return isRead(part.mime_type, profile) && typeof part.data !== 'string' && typeof part.url === 'string'
 }
 
 /** @param index of the message in the conversation */
 export function partReplaced(
-  part: ImagePart | FilePart,
-  { profile, target: { model } }: Pick<DialectCall, 'profile' | 'target'>,
+  part: MediaPart,
+  call: Pick<DialectCall, 'profile' | 'target' | 'repairs' | 'fetched'>,
   index: number,
   place: number,
 ): Warning {
-  const why = isByAddress(part, profile) ? `${model} reads no address: send it as data` : `${model} cannot read it`
   return {
     code: 'part_replaced',
-    message: `${part.type} of type ${part.mime_type} was replaced by a short text: ${why}`,
+    message: `${part.type} of type ${part.mime_type} was replaced by a short text: ${reasonOf(part, call)}`,
     path: `messages[${index}].content[${place}]`,
   }
+}
+
+function reasonOf(part: MediaPart, call: Pick<DialectCall, 'profile' | 'target' | 'repairs' | 'fetched'>): string {
+  const { model } = call.target
+  if (!isFetched(part, call)) return `${model} cannot read it`
+  const found = call.fetched?.get(fetchKey(part))
+  if (found === undefined) return `${model} reads no address: send it as data`
+  if (!found.ok) return `${model} is not sent its address, and ${found.why}: send it as data`
+  return call.repairs.has('no_fetched') ? `${model} refused what its address holds` : `${model} cannot read it`
 }

@@ -48,7 +48,7 @@ function cutAttempt(record: RunRecord): Attempt | null {
   const target = attempting === null ? undefined : request.targets[attempting.target]
   if (attempting === null || target === undefined) return null
   const sent = JSON.stringify([request.system, request.tools.map(shownOf), request.messages, record.messages])
-  const media = mediaOf(request.messages, () => true)
+  const media = mediaOf(request.messages, (part) => part)
   const input = Math.ceil((Buffer.byteLength(sent) - media.bytes) / BYTES_PER_TOKEN) + media.tokens
   const tokens = { ...NO_TOKENS, input_tokens: input, total_tokens: input }
   return {

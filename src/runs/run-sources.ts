@@ -27,15 +27,17 @@ export interface RunSources {
 export type SourcesFor = (record: RunRecord) => RunSources
 
 export interface LiveParts {
-  readonly modelForRun: () => ModelPort
+  /** `release`: called when the run has ended. */
+  readonly modelForRun: () => ModelPort & { release(): void }
   readonly tools: ToolPort
   readonly ticket: EnginePorts['ticket']
 }
 
 /** The world as it is: this machine's clock, ids made anew. */
 export function liveSources(parts: LiveParts): RunSources {
+  const model = parts.modelForRun()
   return {
-    model: parts.modelForRun(),
+    model,
     tools: parts.tools,
     ticket: parts.ticket,
     now: () => Date.now(),
@@ -45,6 +47,6 @@ export function liveSources(parts: LiveParts): RunSources {
       return () => clearTimeout(timer)
     },
     stopped: () => {},
-    ended: () => {},
+    ended: () => model.release(),
   }
 }

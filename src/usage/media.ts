@@ -18,14 +18,17 @@ const PAGE_BYTES = 60_000
 /** Of a PDF that is given by its address. */
 const UNSEEN_PAGES = 5
 
-/** @param isSent whether a part goes to the model as it is; others count as the words that are sent for them */
-export function mediaOf(messages: readonly StoredMessage[], isSent: (part: ImagePart | FilePart) => boolean): Media {
+type MediaPart = ImagePart | FilePart
+
+/** @param sentPart what goes to the model for a part; null: words, which count as such */
+export function mediaOf(messages: readonly StoredMessage[], sentPart: (part: MediaPart) => MediaPart | null): Media {
   let bytes = 0
   let tokens = 0
   for (const message of messages) {
     if (message.role !== 'user') continue
-    for (const part of message.content) {
-      if (part.type === 'text' || !isSent(part)) continue
+    for (const given of message.content) {
+      const part = given.type === 'text' ? null : sentPart(given)
+      if (part === null) continue
       const size = typeof part.data === 'string' ? part.data.length : 0
       const type = part.mime_type.toLowerCase()
       if (type.startsWith('image/')) tokens += IMAGE_TOKENS

@@ -318,3 +318,32 @@ test('a long answer in many small pieces comes again as it was', async (t) => {
   assert.ok(recorded.result.text.length > 30_000)
   await assertSame(recorded)
 })
+
+test('images that were fetched, several at once, and those that could not be, are the same again', async (t) => {
+  const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(200_000, 5)])
+  const pictures = await recordingServer(t, 'the picture server', async ({ number, path }, response) => {
+    if (path === '/hangs') return
+    // The first of them answers last.
+    if (number === 1) await pictures.nth(5)
+    response.writeHead(path === '/gone' ? 404 : 200, { 'content-type': 'image/png' })
+    response.end(path === '/gone' ? '' : png)
+  })
+  const { provider, tools } = await world(t, [asksFor(['look', {}]), says('Cats.')], { look: ok(1) })
+  const images = ['a', 'b', 'gone', 'hangs', 'c', 'd'].map((name) => ({
+    type: 'image',
+    url: `${pictures.url}/${name}`,
+    mime_type: 'image/png',
+  }))
+  const recorded = await record(t, {
+    llm: provider.llm({ profile: 'lmstudio' }),
+    tools: [tools.tool('look')],
+    messages: [{ role: 'user', content: images, created_at: '2026-11-30T09:15:01.870Z' }],
+    limits: { timeout_ms: 2000 },
+  })
+  assert.equal(recorded.result.text, 'Cats.')
+  assert.deepEqual(
+    recorded.result.warnings.map(({ path }) => path),
+    ['messages[0].content[2]', 'messages[0].content[3]'],
+  )
+  await assertSame(recorded)
+})

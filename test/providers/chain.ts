@@ -198,6 +198,7 @@ export type Told =
   | readonly ['starting', number, number]
   | readonly ['ended', Attempt]
   | readonly ['warn', string]
+  | readonly ['fetched', string, string]
 
 export interface TestTap extends StepTap {
   readonly told: readonly Told[]
@@ -229,6 +230,7 @@ export function openTap(heard: (told: Told) => void = () => {}): TestTap {
     attemptStarting: async ({ attempt, target }) => tell(['starting', attempt, target]),
     attemptEnded: (attempt) => tell(['ended', attempt]),
     warn: (warning) => tell(['warn', warning.message]),
+    partFetched: ({ host, outcome }) => tell(['fetched', host, outcome]),
     inView() {
       const texts: string[] = []
       for (const entry of told) {

@@ -13,6 +13,11 @@ export function plainEgress(t: TestContext): Egress {
     request: ({ body, headers, method, signal, url }) =>
       new Promise((resolve) => {
         const fault = (kind: 'aborted' | 'reset'): EgressAnswer => ({ kind: 'fault', fault: { kind, message: kind } })
+        // It knows no list: whoever is elsewhere is on none.
+        if (!url.startsWith('http:')) {
+          const host = new URL(url).hostname
+          return resolve({ kind: 'refused', refusal: { reason: 'host_not_listed', host } })
+        }
         const request = http.request(url, { method, headers: { ...headers }, agent: false })
         open.add(request)
         const onAbort = () => request.destroy()

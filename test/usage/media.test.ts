@@ -17,11 +17,11 @@ const pdf = (size: number): Part => ({ type: 'file', data: 'A'.repeat(size), mim
 
 test('an image counts the same whatever its size, and its base64 does not count', () => {
   assert.deepEqual(
-    mediaOf([user(image(4)), user(image(4_000_000))], () => true),
+    mediaOf([user(image(4)), user(image(4_000_000))], (part) => part),
     { bytes: 4_000_004, tokens: 3_200 },
   )
   assert.deepEqual(
-    mediaOf([user({ type: 'image', url: 'https://x.example/a.png', mime_type: 'image/png' })], () => true),
+    mediaOf([user({ type: 'image', url: 'https://x.example/a.png', mime_type: 'image/png' })], (part) => part),
     {
       bytes: 0,
       tokens: 1_600,
@@ -31,32 +31,32 @@ test('an image counts the same whatever its size, and its base64 does not count'
 
 test('a PDF counts by pages that are guessed from its bytes, or from nothing but its address', () => {
   assert.deepEqual(
-    mediaOf([user(pdf(4))], () => true),
+    mediaOf([user(pdf(4))], (part) => part),
     { bytes: 4, tokens: 2_000 },
   )
   assert.deepEqual(
-    mediaOf([user(pdf(80_000))], () => true),
+    mediaOf([user(pdf(80_000))], (part) => part),
     { bytes: 80_000, tokens: 2_000 },
   )
   assert.deepEqual(
-    mediaOf([user(pdf(80_004))], () => true),
+    mediaOf([user(pdf(80_004))], (part) => part),
     { bytes: 80_004, tokens: 4_000 },
   )
   const byAddress: Part = { type: 'file', url: 'https://x.example/a.pdf', mime_type: 'application/pdf' }
   assert.deepEqual(
-    mediaOf([user(byAddress)], () => true),
+    mediaOf([user(byAddress)], (part) => part),
     { bytes: 0, tokens: 10_000 },
   )
 })
 
 test('what is not sent as it is, and text that is sent as text, counts by its bytes alone', () => {
   assert.deepEqual(
-    mediaOf([user(image(400), pdf(400))], () => false),
+    mediaOf([user(image(400), pdf(400))], () => null),
     { bytes: 0, tokens: 0 },
   )
   const words: Part = { type: 'file', data: 'QQ==', mime_type: 'text/plain' }
   assert.deepEqual(
-    mediaOf([user(words)], () => true),
+    mediaOf([user(words)], (part) => part),
     { bytes: 0, tokens: 0 },
   )
 })
@@ -64,6 +64,6 @@ test('what is not sent as it is, and text that is sent as text, counts by its by
 test('a request with a large image is estimated at what an image costs', () => {
   const data = 'A'.repeat(4_000_000)
   const body = JSON.stringify({ messages: [{ content: [{ type: 'image', data }] }] })
-  const media = mediaOf([user(image(data.length))], () => true)
+  const media = mediaOf([user(image(data.length))], (part) => part)
   assert.equal(estimateInput(body, media), Math.ceil((body.length - data.length) / 4) + 1_600)
 })

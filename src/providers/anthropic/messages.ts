@@ -11,7 +11,8 @@ import type { Warning } from '../../contract/result.ts'
 import { wireIds, type WireIds } from '../call-id.ts'
 import type { DialectCall } from '../dialect.ts'
 import { ownReasoning } from '../own-material.ts'
-import { isSent, partReplaced, standIn } from '../stand-in.ts'
+import { sentPart } from '../sent-part.ts'
+import { partReplaced, standIn } from '../stand-in.ts'
 import { wireToolName } from '../tool-definition.ts'
 import { turnsOf, type CallResult } from '../turns.ts'
 
@@ -65,7 +66,8 @@ export function append(
 function userBlocks(message: UserMessage, index: number, call: DialectCall, warnings: Warning[]): ContentBlockParam[] {
   return message.content.flatMap((part, place) => {
     if (part.type === 'text') return textBlocks(part.text)
-    const block = isSent(part, call) ? mediaBlock(part) : null
+    const sent = sentPart(part, call)
+    const block = sent === null ? null : mediaBlock(sent)
     if (block !== null) return [block]
     warnings.push(partReplaced(part, call, index, place))
     return textBlocks(standIn(part, call))

@@ -18,7 +18,8 @@ import { jsonBody } from '../json-body.ts'
 import { systemText } from '../output-form.ts'
 import { ownCall } from '../own-material.ts'
 import type { ChatRules } from '../profile.ts'
-import { isSent, partReplaced, standIn } from '../stand-in.ts'
+import { sentPart } from '../sent-part.ts'
+import { partReplaced, standIn } from '../stand-in.ts'
 import { wireToolName } from '../tool-definition.ts'
 import { turnsOf } from '../turns.ts'
 import { isObject, text } from '../wire-value.ts'
@@ -85,7 +86,8 @@ function parts(content: Content): readonly JsonObject[] {
 function userMessage(message: UserMessage, index: number, call: DialectCall, warnings: Warning[]): JsonObject | null {
   const content = message.content.flatMap((part, place): JsonObject[] => {
     if (part.type === 'text') return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text }]
-    const media = isSent(part, call) ? mediaPart(part) : null
+    const sent = sentPart(part, call)
+    const media = sent === null ? null : mediaPart(sent)
     if (media !== null) return [media]
     warnings.push(partReplaced(part, call, index, place))
     return [{ type: 'text', text: standIn(part, call) }]
@@ -98,7 +100,7 @@ function userMessage(message: UserMessage, index: number, call: DialectCall, war
 /** null: there is nothing to read it from in a form that the API takes. */
 function mediaPart(part: ImagePart | FilePart): JsonObject | null {
   const dataUrl = typeof part.data === 'string' ? `data:${part.mime_type};base64,${part.data}` : null
-  if (part.type === 'image') {
+  if (part.type === 'image' || part.mime_type.toLowerCase().startsWith('image/')) {
     const url = dataUrl ?? part.url
     return typeof url === 'string' ? { type: 'image_url', image_url: { url } } : null
   }

@@ -11,7 +11,8 @@ import { wireIds, type WireIds } from '../call-id.ts'
 import type { DialectCall } from '../dialect.ts'
 import { systemText } from '../output-form.ts'
 import { isOwnAnswer, ownCall, ownMessage, ownReasoning } from '../own-material.ts'
-import { isSent, partReplaced, standIn } from '../stand-in.ts'
+import { sentPart } from '../sent-part.ts'
+import { partReplaced, standIn } from '../stand-in.ts'
 import { wireToolName } from '../tool-definition.ts'
 import { turnsOf, type CallResult } from '../turns.ts'
 import { isObject, list, text } from '../wire-value.ts'
@@ -56,7 +57,8 @@ function inputText(words: string): ResponseInputContent {
 function userItems(message: UserMessage, index: number, call: DialectCall, warnings: Warning[]): EasyInputMessage[] {
   const content = message.content.flatMap((part, place): ResponseInputContent[] => {
     if (part.type === 'text') return part.text.trim() === '' ? [] : [inputText(part.text)]
-    const media = isSent(part, call) ? mediaContent(part) : null
+    const sent = sentPart(part, call)
+    const media = sent === null ? null : mediaContent(sent)
     if (media !== null) return [media]
     warnings.push(partReplaced(part, call, index, place))
     return [inputText(standIn(part, call))]
