@@ -22,6 +22,8 @@ export interface Ring {
 
 /** How many places at the front may be empty before the list is cut. */
 const SLACK = 1024
+/** Stands in such a place, so that what was there is let go of at once. */
+const GONE: JournalItem = { id: '', event: '', runId: null, sessionId: null, line: '' }
 
 export function createRing({ maxItems, maxChars }: RingLimits = RING_LIMITS): Ring {
   let items: JournalItem[] = []
@@ -33,6 +35,7 @@ export function createRing({ maxItems, maxChars }: RingLimits = RING_LIMITS): Ri
     chars += item.line.length
     while (items.length - head > maxItems || (chars > maxChars && items.length - head > 1)) {
       chars -= items[head]?.line.length ?? 0
+      items[head] = GONE
       head += 1
     }
     // Half of it empty: each entry is moved at most once for one that went.
