@@ -15,7 +15,7 @@ export function faultClass(error: ProviderError, status: number | null): FaultCl
   if (NEVER_FITS.test(error.message)) return 'context_overflow'
   if (DAY_IS_OVER.test(error.message) && !COME_BACK.test(error.message)) return 'quota'
   return (
-    MINIMAX.get(error.minimaxCode) ??
+    byMinimax(error) ??
     (error.type === '' ? GLM.get(error.code) : undefined) ??
     CODES.get(error.code) ??
     CODES.get(error.type) ??
@@ -80,6 +80,15 @@ const MINIMAX: ReadonlyMap<string, FaultClass> = new Map<string, FaultClass>([
   ...named('content', ['1026', '1027']),
   ...named('bad_request', ['1042', '2013']),
 ])
+
+/** Its word for any params it cannot take stands for a model it does not know and for a context that is too long as well. */
+const ANY_PARAMS = '2013'
+
+function byMinimax({ message, minimaxCode }: ProviderError): FaultClass | undefined {
+  if (minimaxCode === ANY_PARAMS && TOO_LONG.test(message)) return 'context_overflow'
+  if (minimaxCode === ANY_PARAMS && NO_MODEL.test(message)) return 'not_found'
+  return MINIMAX.get(minimaxCode)
+}
 
 /** What the type says where there is no status: inside a stream. */
 const TYPES: ReadonlyMap<string, FaultClass> = new Map<string, FaultClass>([

@@ -172,6 +172,15 @@ test("PS-42: MiniMax's numbers are read as its own, never as HTTP statuses", () 
   assert.equal(of(0), null)
 })
 
+test('2013 of MiniMax stands for more than one refusal, which its words tell apart', () => {
+  const of = (words: string) =>
+    classOf(400, { type: 'error', error: { type: 'bad_request_error', message: `${words} (2013)` } })
+  assert.equal(of('invalid params, context window exceeds limit'), 'context_overflow')
+  assert.equal(of("invalid params, unknown model 'minimax-m3'"), 'not_found')
+  assert.equal(of('invalid params, invalid thinking.type: "enabled"'), 'bad_request')
+  assert.equal(of('invalid params, too busy a schema'), 'bad_request')
+})
+
 test('the words are found in every shape, and cut to one line of 500 characters', () => {
   const words = (body: string) => errorDetail(providerErrorOf(body))
   assert.equal(words('{"error":{"type":"t","code":"c","message":"m"}}'), 't c: m')
