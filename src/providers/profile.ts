@@ -111,6 +111,8 @@ interface AnthropicRules {
   readonly cacheControl: boolean
   /** A thinking block may go back with an empty signature; else it is left out. */
   readonly emptySignature: boolean
+  /** Names that a tool's argument may have; others are replaced on the way. null: any. */
+  readonly propertyNames: RegExp | null
 }
 
 export interface ChatRules {
@@ -171,7 +173,7 @@ const COMPATIBLE: Profile = {
   thinking: null,
   maxTokens: null,
   maxTokensMost: null,
-  anthropic: { betas: [], cacheControl: false, emptySignature: false },
+  anthropic: { betas: [], cacheControl: false, emptySignature: false, propertyNames: null },
   chat: {
     systemRole: 'system',
     maxTokensField: 'max_tokens',

@@ -15,6 +15,7 @@ import { sentPart } from '../sent-part.ts'
 import { partReplaced, standIn } from '../stand-in.ts'
 import { wireToolName } from '../tool-definition.ts'
 import { turnsOf, type CallResult } from '../turns.ts'
+import { renamed, type ToolNames, toolNames } from './property-names.ts'
 
 /** A message whose content is always a list of blocks. */
 export interface BlockMessage {
@@ -32,7 +33,7 @@ const OPENING: ContentBlockParam = { type: 'text', text: '[start of the conversa
 
 export function conversationOf(call: DialectCall): Conversation {
   const turns = turnsOf(call.ask.messages)
-  const ids = wireIds(turns, call.profile)
+  const facts = { call, ids: wireIds(turns, call.profile), names: namesOf(call) }
   const messages: BlockMessage[] = []
   const warnings: Warning[] = []
   for (const turn of turns) {
@@ -41,11 +42,11 @@ export function conversationOf(call: DialectCall): Conversation {
       continue
     }
     if (messages.length === 0) append(messages, 'user', [OPENING])
-    append(messages, 'assistant', assistantBlocks(turn.message, ids, call))
+    append(messages, 'assistant', assistantBlocks(turn.message, facts))
     append(
       messages,
       'user',
-      turn.results.map((result) => resultBlock(result, ids)),
+      turn.results.map((result) => resultBlock(result, facts.ids)),
     )
   }
   return { messages, warnings }
@@ -100,15 +101,25 @@ function mediaBlock(part: ImagePart | FilePart): ContentBlockParam | null {
   return type === 'application/pdf' ? { type: 'document', source: { type: 'url', url: part.url }, ...title } : null
 }
 
-function assistantBlocks(message: AssistantMessage, ids: WireIds, call: DialectCall): ContentBlockParam[] {
+interface Facts {
+  readonly call: DialectCall
+  readonly ids: WireIds
+  readonly names: ToolNames
+}
+
+function namesOf({ ask, profile }: DialectCall): ToolNames {
+  return toolNames(ask.tools, profile.anthropic.propertyNames)
+}
+
+function assistantBlocks(message: AssistantMessage, { call, ids, names }: Facts): ContentBlockParam[] {
   const blocks = message.content.flatMap((part): ContentBlockParam[] => {
     switch (part.type) {
       case 'text':
         return textBlocks(part.text)
-      case 'tool_call':
-        return [
-          { type: 'tool_use', id: ids.get(part) ?? part.call_id, name: wireToolName(part.tool), input: part.args },
-        ]
+      case 'tool_call': {
+        const input = renamed(part.args, names.get(part.tool))
+        return [{ type: 'tool_use', id: ids.get(part) ?? part.call_id, name: wireToolName(part.tool), input }]
+      }
       case 'reasoning': {
         const own = ownReasoning(part, message, call)
         return own === null ? [] : thinkingBlocks(part.text, own, call)

@@ -16,6 +16,7 @@ import { reasoningDropped } from '../reasoning-dropped.ts'
 import { wireSchema } from '../tool-definition.ts'
 import { extraFields, omitsTools, paramDropped, wireParams, type WireParams } from '../wire-params.ts'
 import { isObject } from '../wire-value.ts'
+import { renamedSchema, toolNames } from './property-names.ts'
 import { append, conversationOf, isThinking, type BlockMessage } from './messages.ts'
 
 const VERSION = '2023-06-01'
@@ -94,12 +95,13 @@ function formFields(call: DialectCall, { output_config }: JsonObject): JsonObjec
 function toolFields(call: DialectCall, params: WireParams): JsonObject {
   const { ask, profile } = call
   if (ask.tools.length === 0 || omitsTools(call, params)) return {}
+  const names = toolNames(ask.tools, profile.anthropic.propertyNames)
   const tools = ask.tools.map(
     ({ name, description, input_schema }) =>
       ({
         name,
         ...(description.trim() === '' ? {} : { description }),
-        input_schema: { ...wireSchema(input_schema, profile), type: 'object' },
+        input_schema: { ...renamedSchema(wireSchema(input_schema, profile), names.get(name)), type: 'object' },
       }) satisfies WireTool,
   )
   const last = tools.at(-1)

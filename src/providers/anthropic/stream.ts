@@ -13,6 +13,7 @@ import { providerErrorIn } from '../provider-error.ts'
 import { malformed, streamFault } from '../provider-fault.ts'
 import { isObject, list, parseEvent, text, type WireObject } from '../wire-value.ts'
 import { IGNORED, openBlock, type Block } from './blocks.ts'
+import { renamed, type ToolNames, toolNames, turnedRound } from './property-names.ts'
 import { anthropicStop } from './stop-reason.ts'
 import { anthropicUsage, overlaid } from './usage.ts'
 
@@ -23,6 +24,7 @@ export class AnthropicReader implements Reader {
 
   readonly #sink: Sink
   readonly #family: string
+  readonly #names: ToolNames
   /** In the order in which they were opened. */
   readonly #blocks: Block[] = []
   /** The place among them of the block that an index means now. */
@@ -38,8 +40,9 @@ export class AnthropicReader implements Reader {
   #complete = false
   #fault: ProviderFault | null = null
 
-  constructor(sink: Sink, { profile }: DialectCall) {
+  constructor(sink: Sink, { ask, profile }: DialectCall) {
     this.#sink = sink
+    this.#names = toolNames(ask.tools, profile.anthropic.propertyNames)
     this.#family = profile.family
   }
 
@@ -199,9 +202,15 @@ export class AnthropicReader implements Reader {
     const parts: ModelPart[] = []
     for (const block of this.#blocks) {
       const part = block.part({ ...ending, last: block === last }, this.#family)
-      if (part !== null) parts.push(part)
+      if (part !== null) parts.push(this.#ownNames(part))
     }
     return parts
+  }
+
+  /** A call as its tool knows it. */
+  #ownNames(part: ModelPart): ModelPart {
+    if (part.type !== 'tool_call' || part.args === null) return part
+    return { ...part, args: renamed(part.args, turnedRound(this.#names.get(part.tool))) }
   }
 }
 

@@ -89,6 +89,7 @@ const RULES: MessagesRules = {
   temperature: { above: -1, most: 1 },
   callIds: /^[a-zA-Z0-9_-]{1,64}$/,
   idsNameTools: false,
+  propertyNames: /^[a-zA-Z0-9_.-]{1,64}$/,
   typedSchemas: false,
   forms: true,
   says: MESSAGES_SENTENCES,

@@ -30,6 +30,7 @@ const RULES: MessagesRules = {
   temperature: { above: -1, most: 1 },
   callIds: /^.{1,64}$/,
   idsNameTools: true,
+  propertyNames: /^/,
   typedSchemas: true,
   forms: false,
   says: {

@@ -65,6 +65,12 @@ function judgeTools(body: WireObject, model: MessagesModel, rules: MessagesRules
     if (names.has(name)) judge.refuse('tools: Tool names must be unique.')
     names.add(name)
     judgeSchema(tool['input_schema'], `tools.${at}.custom.input_schema`, judge)
+    const { properties } = isObject(tool['input_schema']) ? tool['input_schema'] : {}
+    if (isObject(properties) && Object.keys(properties).some((key) => !rules.propertyNames.test(key))) {
+      judge.refuse(
+        `tools.${at}.custom.input_schema.properties: Property keys should match pattern '${rules.propertyNames.source}'`,
+      )
+    }
     if (rules.typedSchemas) judgeTypes(tool['input_schema'], '', judge)
   }
   if (!isObject(choice)) return

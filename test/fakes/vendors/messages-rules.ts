@@ -43,6 +43,8 @@ export interface MessagesRules {
   readonly callIds: RegExp
   /** `output_config.format` is taken. */
   readonly forms: boolean
+  /** Names that a tool's argument may have. */
+  readonly propertyNames: RegExp
   /** Every node of a tool's schema needs a type. */
   readonly typedSchemas: boolean
   /** The model knows the tool of a result by the id alone: made ids must name it. */

@@ -29,6 +29,7 @@ const RULES: MessagesRules = {
   temperature: { above: 0, most: 1 },
   callIds: /^[\x21-\x7e]{1,64}$/,
   idsNameTools: false,
+  propertyNames: /^/,
   typedSchemas: false,
   forms: false,
   says: {

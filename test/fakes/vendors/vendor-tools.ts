@@ -47,7 +47,7 @@ const SCHEMAS: Readonly<Record<string, JsonObject>> = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     anyOf: [
       { type: 'object', properties: { by: { $ref: '#/$defs/by' } }, required: ['by'] },
-      { type: 'object', properties: { level: { enum: [1, 2, null] }, tags: { type: 'array' } } },
+      { type: 'object', properties: { level: { enum: [1, 2, null] }, tags: { type: 'array' }, 'order id': {} } },
     ],
     $defs: { by: { oneOf: [{ type: 'string', format: 'email' }, { type: ['integer', 'null'] }] } },
   },
