@@ -1,9 +1,10 @@
 /**
  * Takes secrets out of what is recorded. Pure but for the list of secrets, which grows as a run learns new ones.
  *
- * Where a secret stands by its place (a header, a key of the request), its place is what takes it out, whatever its length.
- * Everywhere else its text does: as it is, as JSON writes it, and in every form that the journal clears. Texts below `LEAST_LENGTH` characters stand
- * in any text: there they count as whole words, and only where their place says that they are secrets. Tokens of URLs and tickets are found by their form.
+ * Where a secret stands by its place (a header, a key of the request), its place is what takes it out, whatever its
+ * length. Everywhere else its text does: as it is, as JSON writes it, and in every form that the journal clears. Texts
+ * below `LEAST_LENGTH` characters stand in any text: there they count as whole words, and only where their place says
+ * that they are secrets. Tokens of URLs and tickets are found by their form.
  */
 import { secretForms, SHORTEST_WORD } from '../journal/secret-forms.ts'
 

@@ -1,4 +1,7 @@
-/** Which headers of a request may travel to a tool or a callback (SPEC §5.1): `Authorization` and `X-*`, with values a header can hold. */
+/**
+ * Which headers of a request may travel to a tool or a callback (SPEC §5.1): `Authorization` and `X-*`, with values a
+ * header can hold.
+ */
 import type { Faults } from './check.ts'
 import type { Warning } from './result.ts'
 

@@ -1,4 +1,7 @@
-/** Token counts and cost (SPEC §6.3). No token is counted twice: input excludes cache reads and writes, output includes reasoning. */
+/**
+ * Token counts and cost (SPEC §6.3). No token is counted twice: input excludes cache reads and writes, output includes
+ * reasoning.
+ */
 import { Type, type Static } from 'typebox'
 import { closed, nullable, oneWordOf } from './schema.ts'
 import type { RawNumber } from './json.ts'

@@ -11,7 +11,10 @@ import {
   type UserMessage,
 } from '../contract/message.ts'
 
-/** Calls of the newest assistant message that are not answered yet. Pairing is by position: an id may come again in a later turn. */
+/**
+ * Calls of the newest assistant message that are not answered yet. Pairing is by position: an id may come again in a
+ * later turn.
+ */
 interface OpenCall {
   readonly tool: string
   readonly path: string

@@ -174,7 +174,10 @@ export type CallOutcome = CallFigures &
         readonly truncated: boolean
         readonly empty: boolean
       }
-    /** Something answered, or nothing was ever sent: the side effect did not happen as far as can be known. `error` is for the model. */
+    /**
+     * Something answered, or nothing was ever sent: the side effect did not happen as far as can be known. `error` is
+     * for the model.
+     */
     | { readonly kind: 'error'; readonly error: string; readonly truncated: boolean }
     | { readonly kind: 'deferred'; readonly operationId: string }
     /** A write tool answered `ok` or `accepted`: a breach of contract. */
@@ -231,9 +234,9 @@ export interface EnginePorts {
 export interface KeyGate {
   /**
    * Waits for a place. Resolves to null when the signal aborts first. `onQueued` is called once if there is a wait,
-   * with the place in the order in which those who wait now are served: 1 is next.
-   * `key` is the provider's name, `:`, and a hash, never the key itself; `session` makes the queue fair between conversations. `most`: the provider takes no
-   * more at once for one key; absent: not known.
+   * with the place in the order in which those who wait now are served: 1 is next. `key` is the provider's name, `:`,
+   * and a hash, never the key itself; `session` makes the queue fair between conversations. `most`: the provider takes
+   * no more at once for one key; absent: not known.
    */
   acquire(
     key: string,

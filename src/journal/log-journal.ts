@@ -1,6 +1,6 @@
 /**
- * The journal as log lines: every entry becomes one pino JSON line with its facts. Entries hold no content and no secret
- * (SPEC §12.3); what decides the level is whether somebody should look.
+ * The journal as log lines: every entry becomes one pino JSON line with its facts. Entries come cleared of secrets, and
+ * without content save where LOG_CONTENT wants it (SPEC §12.3); what decides the level is whether somebody should look.
  */
 import type { Logger } from 'pino'
 import type { JournalEntry } from '../engine/ports.ts'

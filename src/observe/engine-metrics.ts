@@ -1,6 +1,6 @@
 /**
- * Every metric there is: its name, what it means, its labels and its buckets. docs/metrics.md is the table of these; a test compares
- * the two, and the dashboard and the alerts under docs/ may name nothing else.
+ * Every metric there is: its name, what it means, its labels and its buckets. docs/metrics.md is the table of these; a
+ * test compares the two, and the dashboard and the alerts under docs/ may name nothing else.
  *
  * No label holds an id of a run, a session, a user or a tenant, and none a key. Models, tools and currencies come from
  * requests: so many of each are told apart, and what comes later is `other`.

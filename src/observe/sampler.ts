@@ -36,7 +36,10 @@ export function createSampler(name: SamplerName, ratio: number): Sampler {
 /** As many bits of the id as a double holds. */
 const DIGITS = 13
 
-/** By the last digits of the id, as OpenTelemetry's consistent sampling reads them: what a smaller ratio keeps a larger one does. */
+/**
+ * By the last digits of the id, as OpenTelemetry's consistent sampling reads them: what a smaller ratio keeps a larger
+ * one does.
+ */
 function isWithin(traceId: string, ratio: number): boolean {
   return Number.parseInt(traceId.slice(-DIGITS), 16) >= (1 - ratio) * 16 ** DIGITS
 }

@@ -1,4 +1,7 @@
-/** A span that is over, and how it is written in OTLP's JSON (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). Pure. */
+/**
+ * A span that is over, and how it is written in OTLP's JSON
+ * (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). Pure.
+ */
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 

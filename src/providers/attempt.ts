@@ -36,7 +36,10 @@ export interface Exchange {
   readonly limits: AttemptLimits
   readonly sink: Sink
   readonly signal: AbortSignal
-  /** null or absent: an abort cuts, whatever for. `onDraining`: the attempt has begun to be drained; nothing waits for it any more. */
+  /**
+   * null or absent: an abort cuts, whatever for. `onDraining`: the attempt has begun to be drained; nothing waits for
+   * it any more.
+   */
   readonly drain?: { readonly signal: AbortSignal; readonly onDraining: () => void } | null
   /** Milliseconds since the epoch. */
   readonly now: () => number

@@ -40,7 +40,10 @@ export interface Profile extends ParamRules {
   readonly madeCallIds: 'short' | 'nine' | 'numbered'
   /** MIME types of what a user message may hold beside text; `[]`: none. `image/*` stands for every image. */
   readonly reads: readonly string[]
-  /** Of those what may be given by its address, which the vendor then fetches; the rest is fetched by the engine (`sent-part.ts`). */
+  /**
+   * Of those what may be given by its address, which the vendor then fetches; the rest is fetched by the engine
+   * (`sent-part.ts`).
+   */
   readonly readsByUrl: readonly string[]
   /** A step without tools says `none`, or leaves the tools out where `none` is not known or not taken. */
   readonly toolChoiceNone: 'send' | 'omit_tools' | 'omit_tools_while_thinking'

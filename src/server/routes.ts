@@ -4,8 +4,8 @@
  */
 
 /**
- * Who may call a route. `engine`: a holder of an engine token. `reader`: the same, or anybody with METRICS_PUBLIC. `run`: also the holder of the run's token. `call`: the
- * holder of the call's token, and nobody else. `open`: anybody.
+ * Who may call a route. `engine`: a holder of an engine token. `reader`: the same, or anybody with METRICS_PUBLIC.
+ * `run`: also the holder of the run's token. `call`: the holder of the call's token, and nobody else. `open`: anybody.
  */
 export type Access = 'engine' | 'reader' | 'run' | 'call' | 'open'
 

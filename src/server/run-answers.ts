@@ -1,4 +1,7 @@
-/** GET /runs/{id}, cancel, ack and redeliver (SPEC §2.4–2.6, §7.4). The result is always put in as the text it has, never serialized again. */
+/**
+ * GET /runs/{id}, cancel, ack and redeliver (SPEC §2.4–2.6, §7.4). The result is always put in as the text it has,
+ * never serialized again.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { assertNever } from '../contract/assert-never.ts'
 import type { RunView } from '../runs/ports.ts'

@@ -1,4 +1,7 @@
-/** What the operator may say of GigaChat's access tokens: where they are asked for, and whose the authorization key is. Data only. */
+/**
+ * What the operator may say of GigaChat's access tokens: where they are asked for, and whose the authorization key is.
+ * Data only.
+ */
 
 /** Persons, companies that pay before, companies that pay after. A key is good for its own scope alone. */
 export const SCOPES = ['GIGACHAT_API_PERS', 'GIGACHAT_API_B2B', 'GIGACHAT_API_CORP'] as const
