@@ -17,7 +17,7 @@ import { overloadFacts } from './overload-answer.ts'
 import { health, ready } from './probes.ts'
 import { methodsOf, type Route, type RouteName, routes, routesAt } from './routes.ts'
 import { ackRun, cancelRun, getRun, redeliverRun } from './run-answers.ts'
-import { answerBadBytes, answerThrown } from './server-faults.ts'
+import { answerBadBytes, answerThrown, oddHead } from './server-faults.ts'
 import type { ServerOptions, ServerTimeouts } from './server-options.ts'
 import { DRAINING, startRun } from './start-run.ts'
 import { parameter } from './request-values.ts'
@@ -66,7 +66,8 @@ export function createServer(options: ServerOptions): EngineServer {
     bodyLimit: options.maxBodyBytes,
     keepAliveTimeout: keepAliveMs,
     requestTimeout: requestMs,
-    http: { headersTimeout: headersMs, connectionsCheckingInterval: checkMs },
+    // Node's own 400 for a missing Host has no body: `oddHead` sees to it.
+    http: { headersTimeout: headersMs, connectionsCheckingInterval: checkMs, requireHostHeader: false },
     routerOptions: { maxParamLength: 500 },
     return503OnClosing: false,
     clientErrorHandler: answerBadBytes,
@@ -85,7 +86,11 @@ export function createServer(options: ServerOptions): EngineServer {
     reply.header('cache-control', 'no-store')
     const forBrowsers = routesAt(request.url).some(({ browser }) => browser)
     if (forBrowsers) reply.headers(corsHeaders(request.headers.origin, options.allowedOrigins))
+    const odd = oddHead(request.raw)
+    return odd === null ? undefined : sendError(reply, odd)
   })
+  // Without a listener Node answers 417 by itself, and without a body.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.addHook('preClose', async () => {
     await Promise.all([openAnswers.closeAll('stream'), openAnswers.closeAll('wait')])
   })

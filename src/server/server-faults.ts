@@ -38,6 +38,17 @@ export async function answerThrown(
   return sendError(reply, { code: 'internal', message: 'the engine has a bug; what it was stands in its log' })
 }
 
+/** What of a request's head RFC 9112 or this engine does not take, though Node has read it. null: nothing. */
+export function oddHead({ headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): ErrorFacts | null {
+  const isNew = httpVersionMajor > 1 || (httpVersionMajor === 1 && httpVersionMinor >= 1)
+  if (isNew && headers.host === undefined) return { code: 'invalid_request', message: 'a Host header is missing' }
+  const expected = headers.expect
+  if (expected !== undefined && expected.toLowerCase() !== '100-continue') {
+    return { code: 'invalid_request', message: 'the Expect header may say 100-continue and nothing else' }
+  }
+  return null
+}
+
 /** A connection that is closed while its other side still sends is reset, and the answer with it. */
 function readAway(body: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {

@@ -187,11 +187,26 @@ test('HEAD answers as GET does, without a body; a stream has none', async (t) =>
   assert.deepEqual([stream.status, stream.headers['allow']], [405, 'GET, OPTIONS'])
 })
 
+test('HTTP/1.0 needs no Host, and a caller that expects 100-continue is told to go on', async (t) => {
+  const { port } = await startServer(t)
+  assert.match(await rawExchange(port, 'GET /health HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /)
+  const head =
+    'POST /runs/x/ack HTTP/1.1\r\nhost: x\r\nexpect: 100-Continue\r\ncontent-length: 2\r\nconnection: close\r\n'
+  const told = await rawExchange(port, `${head}authorization: Bearer engine-token-1\r\n\r\n{}`)
+  assert.match(told, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 404 /)
+})
+
 test('bytes that are no HTTP, headers without end and a broken URL get the error body as well', async (t) => {
   const { port, logged } = await startServer(t)
   const cases = [
     ['nonsense\r\n\r\n', /^HTTP\/1\.1 400 /, 'invalid_request'],
     ['GET / HTTP/1.1\r\nbad header\r\n\r\n', /^HTTP\/1\.1 400 /, 'invalid_request'],
+    ['GET /health HTTP/1.1\r\nconnection: close\r\n\r\n', /^HTTP\/1\.1 400 /, 'invalid_request'],
+    [
+      'POST /runs HTTP/1.1\r\nhost: x\r\nexpect: miracles\r\ncontent-length: 0\r\nconnection: close\r\n\r\n',
+      /^HTTP\/1\.1 400 /,
+      'invalid_request',
+    ],
     [`GET / HTTP/1.1\r\nx: ${'x'.repeat(100_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /, 'too_large'],
     [
       'GET /runs/%zz?token=secret HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n',
