@@ -178,7 +178,7 @@ export function readSettings(environment: Environment): SettingsOutcome {
     devInsecure,
     proxyAll: reader.proxy('PROXY_URL'),
     proxyByProvider: perProvider((provider) => reader.proxy(`PROXY_${variableOf(provider)}`)),
-    apiKeys: perProvider((provider) => reader.text(`${variableOf(provider)}_API_KEY`)),
+    apiKeys: perProvider((provider) => apiKey(reader, `${variableOf(provider)}_API_KEY`)),
     baseUrls: perProvider((provider) => reader.url(`${variableOf(provider)}_BASE_URL`)),
     gigachatScope: reader.word('GIGACHAT_SCOPE', SCOPES, DEFAULT_SCOPE),
     gigachatAuthUrl: reader.url('GIGACHAT_AUTH_URL') ?? DEFAULT_AUTH_URL,
@@ -215,6 +215,14 @@ function perProvider(read: (provider: ProviderName) => string | null): Partial<R
     if (value !== null) found[provider] = value
   }
   return found
+}
+
+function apiKey(reader: SettingReader, name: string): string | null {
+  const key = reader.text(name)
+  if (key !== null && !/^[\x21-\x7e]+$/.test(key)) {
+    reader.fault(name, 'must be visible ASCII characters without a space, as it travels in a header: set the key alone')
+  }
+  return key
 }
 
 function gigachatTls(reader: SettingReader): Settings['gigachatTls'] {
@@ -258,6 +266,7 @@ function tokens(reader: SettingReader): [string, ...string[]] {
 /** Secrets separated by commas, long enough not to be guessed from what they sealed. */
 function secrets(reader: SettingReader, name: string): readonly string[] {
   const list = reader.list(name)
+  if (list.length === 0 && reader.text(name) !== null) reader.fault(name, 'holds commas and no secret')
   if (list.some((secret) => secret.length < TOKEN_MIN_LENGTH)) {
     reader.fault(name, `each secret must be at least ${TOKEN_MIN_LENGTH} characters`)
   }

@@ -28,7 +28,8 @@ export function parseSecrets(text: string): Parsed<Secrets> {
 /** Pauses in seconds, as the items of a list; none: the standard ones. Milliseconds come out. */
 export function parseSchedule(items: readonly string[]): Parsed<readonly number[]> {
   if (items.length === 0) return { ok: true, value: PAUSES_MS }
-  const seconds = items.map(Number)
+  // Not what else Number() reads: 0x10, 1e5, a sign.
+  const seconds = items.map((item) => (/^\d+(?:\.\d+)?$/.test(item) ? Number(item) : Number.NaN))
   const total = seconds.reduce((sum, pause) => sum + pause, 0)
   if (items.length <= MOST_PAUSES && seconds.every((pause) => pause >= 0) && total <= MOST_SECONDS) {
     return { ok: true, value: seconds.map((pause) => pause * 1000) }

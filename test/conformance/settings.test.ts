@@ -61,6 +61,8 @@ test('§12.1 SE-03: every fault has its line, none hides another, and no value o
     PROXY_URL: 'socks5://user:SECRET@proxy.example',
     PROXY_ANTHROPIC: 'proxy SECRET',
     ANTHROPIC_BASE_URL: 'https://llm.example/v1?key=SECRET',
+    ANTHROPIC_API_KEY: 'sk SECRET',
+    STATE_KEY: ' , ',
     FIRST_TOKEN_MS: '-1',
     STALL_MS: '1.5',
     KEY_CONCURRENCY: '65',
@@ -72,13 +74,7 @@ test('§12.1 SE-03: every fault has its line, none hides another, and no value o
     SHUTDOWN_GRACE_MS: '99999999',
     LOG_LEVEL: 'loud',
   }
-  const {
-    CALLBACK_SECRET: _secret,
-    ANTHROPIC_API_KEY: _key,
-    OPENAI_COMPATIBLE_API_KEY: _other,
-    HOST: _host,
-    ...named
-  } = wrong
+  const { CALLBACK_SECRET: _secret, OPENAI_COMPATIBLE_API_KEY: _other, HOST: _host, ...named } = wrong
   assert.deepEqual((await faultsOf(wrong)).toSorted(), Object.keys(named).toSorted())
 })
 
@@ -86,6 +82,8 @@ const alone: readonly Environment[] = [
   { PORT: '-1' },
   { PORT: '80a' },
   { CALLBACK_SCHEDULE: '1,2,-3' },
+  { OPENAI_API_KEY: 'sk-SECRET\nsk-SECRET' },
+  { GIGACHAT_API_KEY: 'ключ' },
   { EGRESS_ALLOWLIST: 'shop.example:0' },
   { EGRESS_PRIVATE_ALLOW: '0.0.0.0/0' },
   { ALLOWED_ORIGINS: '*' },

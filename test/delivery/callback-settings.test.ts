@@ -29,7 +29,19 @@ test('a schedule may last three days, in at most fifty pauses', () => {
   assert.deepEqual(parseSchedule([]), { ok: true, value: [5000, 10_000, 20_000, 45_000] })
   assert.deepEqual(parseSchedule(['0.5', '259199.5']), { ok: true, value: [500, 259_199_500] })
   assert.equal(parseSchedule(Array.from({ length: 50 }, () => '1')).ok, true)
-  for (const items of [['259201'], ['86400', '86400', '86401'], ['-1'], ['soon'], ['Infinity'], ['1', 'NaN']]) {
+  for (const items of [
+    ['259201'],
+    ['86400', '86400', '86401'],
+    ['-1'],
+    ['soon'],
+    ['Infinity'],
+    ['1', 'NaN'],
+    ['1e3'],
+    ['0x10'],
+    ['+5'],
+    ['.5'],
+    ['5 '],
+  ]) {
     assert.equal(parseSchedule(items).ok, false, items.join())
   }
   assert.equal(parseSchedule(Array.from({ length: 51 }, () => '1')).ok, false)
