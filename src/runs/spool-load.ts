@@ -147,8 +147,11 @@ async function read(
   name: string,
   { directory, sealer }: LoadOptions,
 ): Promise<Exclude<Scan, { kind: 'unreadable' }> | { readonly kind: 'unreadable'; readonly code: string | null }> {
+  const path = join(directory, name)
   try {
-    const scan = scanFrames(await fs.readFile(join(directory, name)), name, sealer)
+    // A pipe or a device of that name is none of ours, and reading it need not end.
+    if (!(await fs.lstat(path)).isFile()) return { kind: 'unreadable', code: null }
+    const scan = scanFrames(await fs.readFile(path), name, sealer)
     return scan.kind === 'unreadable' ? { kind: 'unreadable', code: null } : scan
   } catch (error) {
     return { kind: 'unreadable', code: codeOf(error) }
@@ -157,7 +160,7 @@ async function read(
 
 async function gone(name: string, code: string | null, options: LoadOptions): Promise<LeftRun> {
   try {
-    const { mtimeMs } = await fs.stat(join(options.directory, name))
+    const { mtimeMs } = await fs.lstat(join(options.directory, name))
     if (Date.now() - mtimeMs > options.unreadableTtlMs) await remove(options, name)
   } catch {
     // It is told as unreadable all the same.

@@ -1,6 +1,6 @@
 /** Runs with a STATE_DIR: what the next life finds after the process went at any moment, and what a broken disk does. */
 import assert from 'node:assert/strict'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -401,15 +401,19 @@ test('files nobody can read are told and left alone', async (t) => {
   writeFileSync(join(directory, name), 'noise')
   writeFileSync(join(directory, 'keys-1'), 'noise')
   writeFileSync(join(directory, 'README'), 'of the operator')
+  // Reading a device or a pipe need not end.
+  const device = 'run_01M8NVRYK2NQ8QRWHDSXEDPFH9.live'
+  symlinkSync('/dev/null', join(directory, device))
   const { journal } = await live(t, directory)
   assert.deepEqual(
     journal.map(({ event, file }) => [event, file]),
     [
       ['state_unreadable', name],
+      ['state_unreadable', device],
       ['state_unreadable', 'keys-1'],
     ],
   )
-  assert.deepEqual(readdirSync(directory).toSorted(), ['README', 'keys-1', 'lock', name])
+  assert.deepEqual(readdirSync(directory).toSorted(), ['README', 'keys-1', 'lock', name, device])
 })
 
 test('a lock holds against a living process, and is taken over from a dead one or a machine that fell silent', async (t) => {
