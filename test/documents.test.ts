@@ -633,6 +633,15 @@ test('no text names a path of the machine it was written on', () => {
   )
 })
 
+test('no file holds what a merge left undecided', () => {
+  const texts = [...filesBelow('', ['.ts', '.js', '.md', '.json', '.yaml', '.yml'])]
+  const undecided = /^(?:<{7}|>{7}) /m
+  assert.deepEqual(
+    texts.filter(([, text]) => undecided.test(text)).map(([path]) => path),
+    [],
+  )
+})
+
 test('no file is longer than it may be', () => {
   // The contract is one document, and grows with what is promised.
   const single: Readonly<Record<string, number>> = { 'ARCHITECTURE.md': 200, 'SPEC.md': 2500 }
