@@ -5,6 +5,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts'
 import type { Profile } from './profile.ts'
 import { schemaAt } from './schema-pointer.ts'
+import { spelledSchema } from './spelled-schema.ts'
 import { typedSchema } from './typed-schema.ts'
 
 /**
@@ -15,10 +16,18 @@ export function wireToolName(name: string): string {
   return /^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)
 }
 
-/** A tool's schema as the model of a profile takes it. */
+/** A tool's schema as the model of a profile takes it. Made once of the same object: a run sends its tools with every step. */
 export function wireSchema(schema: JsonObject, { typedSchemas }: Pick<Profile, 'typedSchemas'>): JsonObject {
-  return typedSchemas ? typedSchema(objectSchema(schema)) : objectSchema(schema)
+  const made = typedSchemas ? madeTyped : madePlain
+  const known = made.get(schema)
+  if (known !== undefined) return known
+  const plain = spelledSchema(objectSchema(schema))
+  const written = typedSchemas ? typedSchema(plain) : plain
+  made.set(schema, written)
+  return written
 }
+const madePlain = new WeakMap<JsonObject, JsonObject>()
+const madeTyped = new WeakMap<JsonObject, JsonObject>()
 
 /**
  * A schema whose root is an object with properties and nothing that providers refuse there. A reference at the root is followed;

@@ -1,20 +1,15 @@
 /**
- * A tool's schema for a provider that refuses a node without a type: every node gets one, a type beside `anyOf` moves into the
- * branches, and a list of items by place is called `prefixItems`. Pure; the same schema gives the same bytes.
+ * A tool's schema for a provider that refuses a node without a type: every node gets one, and a type beside `anyOf` moves into
+ * the branches. Pure; the same schema gives the same bytes.
  *
  * This is what the model is told, not what holds: arguments are checked against the schema as the caller wrote it.
  */
 import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts'
 
-/** Rewrites a schema. The same object is rewritten once: a run sends its tools with every step. */
+/** @param schema one that says what its lists hold, as `spelled-schema.ts` writes it */
 export function typedSchema(schema: JsonObject): JsonObject {
-  const known = rewritten.get(schema)
-  if (known !== undefined) return known
-  const made = typed(schema, undefined)
-  rewritten.set(schema, made)
-  return made
+  return typed(schema, undefined)
 }
-const rewritten = new WeakMap<JsonObject, JsonObject>()
 
 /** Keywords that hold schemas by name, one schema, and schemas in a list. */
 const BY_NAME: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
@@ -23,10 +18,9 @@ const LISTS: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf', 'prefixIt
 
 /** @param inherited the type of the union that the node is a branch of; undefined: none */
 function typed(node: JsonObject, inherited: Json | undefined): JsonObject {
-  const { items, type = inherited, ...rest } = node
-  const placed = Array.isArray(items) ? { prefixItems: items } : items === undefined ? {} : { items }
+  const { type = inherited, ...rest } = node
   const movesType = rest['anyOf'] !== undefined
-  const members = Object.entries<Json>({ ...rest, ...placed }).flatMap(([word, value]): [string, Json][] => {
+  const members = Object.entries<Json>(rest).flatMap(([word, value]): [string, Json][] => {
     if (BY_NAME.has(word) && isJsonObject(value)) return [[word, byName(value)]]
     if (ONE.has(word)) return one(word, value)
     if (!LISTS.has(word) || !Array.isArray(value)) return [[word, value]]

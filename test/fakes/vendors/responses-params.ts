@@ -153,6 +153,24 @@ function judgeTools(body: WireObject, judge: Judge): void {
         `Invalid schema for function '${name}': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.`,
         { param: `tools[${at}].parameters`, code: 'invalid_function_parameters' },
       )
-    }
+    } else judgeLists(parameters, name, [], judge)
+  }
+}
+
+/** A list must say what it holds, at any depth. */
+function judgeLists(node: unknown, tool: string, context: readonly string[], judge: Judge): void {
+  if (!isObject(node)) return
+  const lists = node['type'] === 'array' || list(node['type']).includes('array')
+  const refuse = (what: string) =>
+    judge.refuse(`Invalid schema for function '${tool}': In context=(${context.join(', ')}), ${what}.`, {
+      param: 'tools',
+      code: 'invalid_function_parameters',
+    })
+  if (lists && node['items'] === undefined) refuse('array schema missing items')
+  if (Array.isArray(node['items'])) refuse("[…] is not of type 'object', 'boolean'")
+  for (const [word, value] of Object.entries(node)) {
+    if (word === 'enum' || word === 'const') continue
+    for (const inner of Array.isArray(value) ? value : [value])
+      judgeLists(inner, tool, [...context, `'${word}'`], judge)
   }
 }
