@@ -26,7 +26,7 @@ export interface Written {
 }
 
 /** The field of a request's body that holds the conversation. */
-export function conversationField(body: JsonObject): 'messages' | 'input' {
+function conversationField(body: JsonObject): 'messages' | 'input' {
   return Array.isArray(body['input']) ? 'input' : 'messages'
 }
 

@@ -6,6 +6,7 @@
  * same ones are kept.
  */
 import type { Egress } from '../egress/egress.ts'
+import { timeLimit } from '../egress/time-limit.ts'
 import type { PartFetch } from '../engine/ports.ts'
 import { type Fetch, fetchPart, notFetched } from './fetch-part.ts'
 import type { PartBudget } from './part-budget.ts'
@@ -58,24 +59,20 @@ export class RunParts implements FetchedParts {
   async load(wanted: readonly WantedPart[], fetching: Fetching): Promise<void> {
     const missing = wanted.filter(({ key }) => !this.#parts.has(key))
     if (missing.length === 0 || fetching.signal.aborted) return
-    const stop = new AbortController()
-    const onAbort = () => stop.abort()
-    fetching.signal.addEventListener('abort', onAbort, { once: true })
-    const timer = setTimeout(onAbort, Math.min(fetching.withinMs, ALL_PARTS_MS))
+    const limit = timeLimit(Math.min(fetching.withinMs, ALL_PARTS_MS), fetching.signal)
     const underWay = new Set<Promise<Timed>>()
     let kept = Promise.resolve()
     for (const part of missing) {
       while (underWay.size >= PARTS_AT_ONCE) await Promise.race(underWay)
       // What waits for a slower one before it is held too.
       if (this.#waiting >= MAX_RUN_BYTES) await kept
-      const fetched = this.#fetchOne(part, fetching, stop.signal)
+      const fetched = this.#fetchOne(part, fetching, limit.signal)
       underWay.add(fetched)
       void fetched.then(() => underWay.delete(fetched))
       kept = this.#keep(part, fetched, kept, fetching)
     }
     await kept
-    clearTimeout(timer)
-    fetching.signal.removeEventListener('abort', onAbort)
+    limit.release()
   }
 
   /** The run has ended: what it held is free. */
@@ -91,15 +88,11 @@ export class RunParts implements FetchedParts {
     if (stop.aborted) return { fetch: notFetched(part, 'timeout', 'there was no time to fetch it'), durationMs: 0 }
     this.#begun += 1
     const from = now()
-    const own = new AbortController()
-    const onStop = () => own.abort()
-    stop.addEventListener('abort', onStop, { once: true })
-    const timer = setTimeout(onStop, PART_MS)
-    const fetched = await fetchPart(send, part, this.#budget, own.signal)
-    clearTimeout(timer)
-    stop.removeEventListener('abort', onStop)
+    const limit = timeLimit(PART_MS, stop)
+    const fetched = await fetchPart(send, part, this.#budget, limit.signal)
+    limit.release()
     const durationMs = Math.max(0, now() - from)
-    if (fetched.ok || !own.signal.aborted) return { fetch: fetched, durationMs }
+    if (fetched.ok || !limit.signal.aborted) return { fetch: fetched, durationMs }
     const { host, status } = fetched.facts
     return { fetch: notFetched(part, 'timeout', `${host} did not send it in time`, { status }), durationMs }
   }
