@@ -16,7 +16,7 @@ export function wireToolName(name: string): string {
   return /^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)
 }
 
-/** A tool's schema as the model of a profile takes it. Made once of the same object: a run sends its tools with every step. */
+/** A tool's schema as the model of a profile takes it. Made once of the same object. */
 export function wireSchema(schema: JsonObject, { typedSchemas }: Pick<Profile, 'typedSchemas'>): JsonObject {
   const made = typedSchemas ? madeTyped : madePlain
   const known = made.get(schema)
@@ -36,9 +36,15 @@ const madeTyped = new WeakMap<JsonObject, JsonObject>()
  */
 export function objectSchema(schema: JsonObject): JsonObject {
   if (isPlain(schema)) return schema
+  const known = madeObjects.get(schema)
+  if (known !== undefined) return known
   const { properties, required, rest } = flat(schema, { root: schema, seen: [] })
-  return { ...rest, type: 'object', properties, ...(required.size === 0 ? {} : { required: [...required] }) }
+  const made = { ...rest, type: 'object', properties, ...(required.size === 0 ? {} : { required: [...required] }) }
+  madeObjects.set(schema, made)
+  return made
 }
+/** What is made of a schema is made once: a run sends its tools with every step. */
+const madeObjects = new WeakMap<JsonObject, JsonObject>()
 
 /** Keywords that several providers refuse at the root. */
 const REFUSED = ['$ref', 'anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const'] as const
