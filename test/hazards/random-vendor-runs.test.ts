@@ -17,7 +17,7 @@ const CONVERSATIONS = 4
 const RUNS_EACH = 2
 const WORLDS = 2500
 
-const tapes = fc.array(fc.uint8Array({ minLength: 20, maxLength: 120, size: 'max' }), {
+const tapes = fc.array(fc.uint8Array({ minLength: 40, maxLength: 160, size: 'max' }), {
   minLength: CONVERSATIONS,
   maxLength: CONVERSATIONS,
 })

@@ -22,6 +22,8 @@ const WORDS = [
   ' \n',
   '',
   '<tool_call>{"name":"read"}</tool_call>',
+  '{"n":1}',
+  '```chart\n{"n":1}\n```',
   'one two three '.repeat(9),
 ] as const
 const TOOLS = [
@@ -174,6 +176,43 @@ export function toolAnswer(tape: Tape, name: string): ToolAnswerDrawn | null {
   }
 }
 
+/** Most models miss the form; those who meet it do so by their serial number alone. */
+export function outputFrom(tape: Tape): JsonObject {
+  if (!tape.once(4)) return {}
+  const blocks = tape.of<JsonObject>({}, { chart: { schema: FORMS[0] } })
+  return { schema: tape.of<JsonObject | null>(null, ...FORMS), blocks }
+}
+
+const FORMS: readonly [JsonObject, ...JsonObject[]] = [
+  { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] },
+  { $ref: '#/$defs/root', $defs: { root: { type: 'object', properties: { next: { $ref: '#/$defs/root' } } } } },
+  {
+    oneOf: [
+      { type: 'object', required: ['a'] },
+      { type: 'object', required: ['b'] },
+    ],
+  },
+  { type: 'object', additionalProperties: { type: ['number', 'null'], minimum: 0 } },
+  {
+    type: 'object',
+    properties: { list: { type: 'array', prefixItems: [{ const: 1 }], items: { enum: ['a', null] } } },
+  },
+  { type: 'object', definitions: { x: { type: 'string' } }, properties: { 'odd key': { $ref: '#/definitions/x' } } },
+  {},
+]
+
+export function paramsFrom(tape: Tape): JsonObject {
+  return {
+    thinking: tape.of('medium', null, 'off', 'high', 'low', 'max'),
+    temperature: tape.of(null, null, null, 0, 0.7, 2),
+    top_p: tape.of(null, null, null, 0.5),
+    max_output_tokens: tape.of(null, null, 1, 5000, 1_000_000),
+    parallel_tool_calls: tape.of(null, null, true, false),
+    stop: tape.of<JsonObject['stop']>([], [], ['END']) ?? [],
+    seed: tape.of(null, null, 7),
+  }
+}
+
 export function limitsFrom(tape: Tape): JsonObject {
   return {
     max_steps: tape.of(5, 5, 0, 1, 2, 3),
@@ -181,6 +220,7 @@ export function limitsFrom(tape: Tape): JsonObject {
     timeout_ms: tape.of(180_000, 180_000, 40_000, 2000),
     max_total_tokens: tape.of(null, null, null, 900, 2500),
     max_output_tokens_total: tape.of(null, null, null, 300),
+    max_cost: tape.of(null, null, null, 0.0001, 0.02),
     final_answer: !tape.once(6),
     on_cancel: tape.of('cut', 'drain'),
   }

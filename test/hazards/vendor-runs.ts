@@ -34,7 +34,7 @@ import { Issued } from '../fakes/vendors/issued.ts'
 import { Judge } from '../fakes/vendors/judge.ts'
 import { MemoryAnswer } from '../fakes/vendors/memory-answer.ts'
 import { tokensOf, type Vendor } from '../fakes/vendors/vendor.ts'
-import { limitsFrom, toolAnswer, tools, writeAnswer, type Billed } from './vendor-draws.ts'
+import { limitsFrom, outputFrom, paramsFrom, toolAnswer, tools, writeAnswer, type Billed } from './vendor-draws.ts'
 
 export const START = Date.parse('2026-11-30T12:00:00.000Z')
 
@@ -231,7 +231,9 @@ export class VendorWorld {
       idempotency_key: name,
       llm: llmFrom(tape),
       messages: history as unknown as JsonObject[],
-      tools,
+      system: tape.of('', '', '', 'Be brief.', 'Be kind.'),
+      tools: tape.once(5) ? tools.slice(1) : tools,
+      output: outputFrom(tape),
       limits: limitsFrom(tape),
       stream: { reasoning: true, tool_names: tape.once(2) },
       meta: { session_id: name },
@@ -308,7 +310,7 @@ export const vendorsOfWorld = VENDORS
 
 const PLACES = new Map(
   VENDORS.map((vendor) => {
-    const { request } = parseRunRequest(requestBody({ llm: llmOf(vendor, vendor.model, null) }), {
+    const { request } = parseRunRequest(requestBody({ llm: llmOf(vendor, vendor.model, {}) }), {
       defaultTimezone: 'UTC',
     })
     const [target] = request.targets
@@ -323,14 +325,14 @@ function placeOf(vendor: Vendor) {
   return place
 }
 
-function llmOf(vendor: Vendor, model: string, thinking: string | null, key = 'a2V5'): JsonObject {
+function llmOf(vendor: Vendor, model: string, params: JsonObject, key = 'a2V5'): JsonObject {
   return {
     provider: vendor.provider,
     model,
     api_key: key,
     ...(vendor.profile === undefined ? {} : { profile: vendor.profile }),
     ...(vendor.profile !== undefined || vendor.provider === 'openai-compatible' ? { base_url: urlOf(vendor) } : {}),
-    params: { thinking },
+    params,
     pricing: { currency: 'USD', input: 3, output: 15 },
   }
 }
@@ -339,7 +341,7 @@ function llmFrom(tape: Tape): JsonObject {
   const target = () => {
     const vendor = VENDORS[tape.below(VENDORS.length)] as Vendor
     const model = tape.once(4) ? tape.of(vendor.model, ...vendor.otherModels) : vendor.model
-    return llmOf(vendor, model, tape.of('medium', null, 'off', 'high'), tape.of('a2V5', 'b3RoZXI='))
+    return llmOf(vendor, model, paramsFrom(tape), tape.of('a2V5', 'b3RoZXI='))
   }
   const first = target()
   return tape.once(3) ? { ...first, fallbacks: [target()] } : first
