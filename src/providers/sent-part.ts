@@ -45,7 +45,7 @@ export function fetchKey({ mime_type, url }: MediaPart): string {
 
 /** True where the engine has to fetch this part for the model to read it. */
 export function isFetched(part: MediaPart, { profile, repairs }: Omit<Facts, 'fetched'>): boolean {
-  if (!isRead(part.mime_type, profile) || typeof part.data === 'string' || typeof part.url !== 'string') return false
+  if (!isRead(part.mime_type, profile) || typeof part.url !== 'string') return false
   return repairs.has('no_urls') || !isRead(part.mime_type, { reads: profile.readsByUrl })
 }
 
@@ -68,7 +68,8 @@ export function wantedParts(messages: readonly StoredMessage[], call: Omit<Facts
     for (const part of message.content.toReversed()) {
       if (part.type === 'text' || !isFetched(part, call)) continue
       const key = fetchKey(part)
-      if (!wanted.has(key)) wanted.set(key, { key, url: part.url ?? '', mimeType: part.mime_type })
+      // Set again it keeps its first place.
+      wanted.set(key, { key, url: part.url ?? '', mimeType: part.mime_type })
     }
   }
   return [...wanted.values()]
