@@ -9,6 +9,7 @@ import { createOutbox } from './delivery/outbox.ts'
 import type { RunId } from './contract/ids.ts'
 import { instantOf } from './contract/instant.ts'
 import type { EnginePorts } from './engine/ports.ts'
+import type { RunRecord } from './engine/record.ts'
 import { sayIn } from './i18n/say.ts'
 import { createRedactor } from './journal/redact.ts'
 import { countedEgress } from './observe/counted-egress.ts'
@@ -103,10 +104,15 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     redactor.holdCredentials(credentialsOf({ request }))
     redactor.holdTokens([runToken(tokens, runId)])
   }
+  const onLeft = (runId: RunId, request: LeftRequest) => {
+    hold(runId, request)
+    if (request.callback !== null) tracing?.follow(runId, request.callback.trace ?? null)
+  }
+  const trace = (record: RunRecord) => tracing?.begin({ ...record, startedAtMs: instantOf(record.startedAt) })
   const runs = openRuns(
     settings,
     { ...settings, journal, outbox: deliveries },
-    { say, ticket, onLeft: hold, onWrite: countStateWrites(metrics) },
+    { say, ticket, onLeft, onCut: trace, onWrite: countStateWrites(metrics) },
   )
   const outbox = createOutbox({
     egress,
@@ -158,7 +164,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     createRunner({
       sourcesFor(record) {
         hold(record.runId, record.request)
-        tracing?.begin({ ...record, startedAtMs: instantOf(record.startedAt) })
+        trace(record)
         const live = liveSources({ modelForRun: () => model.forRun(), tools: createTools(toolParts), ticket })
         return recorder?.record(record, live) ?? live
       },
@@ -259,7 +265,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
 function openRuns(
   { stateDir, stateKeys, stateMaxBytes, engineTokens }: Settings,
   options: MemoryRunsOptions,
-  ports: Pick<DurableRunsOptions, 'say' | 'ticket' | 'onLeft' | 'onWrite'>,
+  ports: Pick<DurableRunsOptions, 'say' | 'ticket' | 'onLeft' | 'onCut' | 'onWrite'>,
 ): DurableRuns {
   if (stateDir === null) {
     const memory = createMemoryRuns(options)

@@ -3,7 +3,7 @@
  * Made only where OTEL_EXPORTER_OTLP_ENDPOINT is set. SPEC §12.7.
  */
 import { randomUUID } from 'node:crypto'
-import type { Sampler } from '../contract/trace-context.ts'
+import { type Sampler, type TraceContext, traceIdOf } from '../contract/trace-context.ts'
 import type { Egress } from '../egress/egress.ts'
 import type { JournalEntry } from '../engine/ports.ts'
 import type { EngineMetrics } from './engine-metrics.ts'
@@ -35,7 +35,10 @@ export interface TracingParts {
 
 export interface Tracing {
   readonly sampler: Sampler
+  /** Also of a run that an earlier life left, before its end is journalled. */
   begin(run: TracedRun): void
+  /** Of a run of which only the log still speaks: the context it came with. */
+  follow(runId: string, context: TraceContext | null): void
   /** `at`: ms since the epoch. */
   note(entry: JournalEntry, at: number): void
   /** The entry with the `trace_id` of its run, for the log. */
@@ -68,13 +71,24 @@ export function createTracing(settings: TracingSettings, parts: TracingParts): T
   const spans = createRunSpans({ sampler, redact: parts.redact, emit: (span) => exporter.add(span) })
   const traces = new Map<string, string>()
 
+  function know(runId: string, traceId: string): void {
+    traces.set(runId, traceId)
+    const [oldest] = traces.size > MAX_TRACES ? traces.keys() : []
+    if (oldest !== undefined) traces.delete(oldest)
+  }
+
+  const follow: Tracing['follow'] = (runId, context) => know(runId, traceIdOf(runId, context))
+
+  function begin(run: TracedRun): void {
+    follow(run.runId, run.request.trace ?? null)
+    spans.begin(run)
+  }
+
   function marked(entry: JournalEntry): JournalEntry {
     const { event, run_id, trace_id } = entry
     if (run_id === null) return entry
     if (event === 'accepted' && typeof trace_id === 'string') {
-      traces.set(run_id, trace_id)
-      const [oldest] = traces.size > MAX_TRACES ? traces.keys() : []
-      if (oldest !== undefined) traces.delete(oldest)
+      know(run_id, trace_id)
       return entry
     }
     const known = traces.get(run_id)
@@ -83,7 +97,8 @@ export function createTracing(settings: TracingSettings, parts: TracingParts): T
 
   return {
     sampler,
-    begin: (run) => spans.begin(run),
+    begin,
+    follow,
     note: (entry, at) => spans.note(entry, at),
     marked,
     close: (signal) => exporter.close(signal),

@@ -53,6 +53,8 @@ export interface DurableRunsOptions extends Omit<MemoryRunsOptions, 'onAdmitted'
   readonly onWrite?: OnWrite
   /** Told of each run that an earlier life left, before anything else is: what its request may hold of secrets. */
   readonly onLeft: (runId: RunId, request: LeftRequest) => void
+  /** Told after that of a run that was going on, before its end is journalled. Default: nobody is. */
+  readonly onCut?: (record: RunRecord) => void
   readonly ticket: EnginePorts['ticket']
   readonly say: EnginePorts['say']
 }
@@ -352,6 +354,7 @@ class Durable implements RunStore, RunQueue {
     const { journal, say, ticket, onLeft } = this.#options
     onLeft(runId, accepted.request)
     const record = recordOf(runId, accepted, progresses)
+    this.#options.onCut?.(record)
     const result = restartedResult(record, shown, { now: () => Date.now(), say, ticket })
     const bytes: ResultBytes = { json: JSON.stringify(result), status: result.status }
     const ended = endedOf({ key: accepted.key, accepted }, record, bytes, doneEvent(result))

@@ -1,5 +1,6 @@
 /** SPEC §7.3: with STATE_DIR a killed engine loses nothing: the next start ends what was running and delivers what was not. */
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,9 +10,10 @@ import type { StoredMessage } from '../../src/contract/message.ts'
 import { checkHistory } from '../../src/engine/history-rules.ts'
 import { CALLBACK_SECRET, ENGINE_TOKEN, runToExit, type EngineProcess } from '../fakes/engine-process.ts'
 import { payloadOf, payloadText, startReceiver } from '../fakes/callback-receiver.ts'
+import { startOtlpReceiver } from '../fakes/otlp-receiver.ts'
 import { asksFor, says, startProvider } from '../fakes/provider-server.ts'
 import { hangs, ok, startTools } from '../fakes/tool-server.ts'
-import { EngineClient, errorOf, resultText, runBody, scripted, user } from './engine-client.ts'
+import { type Accepted, EngineClient, errorOf, resultText, runBody, scripted, user } from './engine-client.ts'
 import { openStream } from './event-stream.ts'
 import {
   answerOf,
@@ -206,6 +208,68 @@ test('§7.3 killed while tools are called: what came stands, what was sent is un
   )
   assert.equal(payload.usage.complete, true)
   await endInPeace(engine)
+})
+
+test('§12.7 a run that was cut by a kill is ended in its caller’s trace, and so is its delivery', async (t) => {
+  const collector = await startOtlpReceiver(t)
+  const { start, kill } = lives(t, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint, CALLBACK_SCHEDULE: '60' })
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const caller = { traceparent: `00-${trace}-00f067aa0ba902b7-01`, tracestate: 'rojo=1' }
+  const receiver = await startReceiver(t, [500, 204])
+  const provider = await startProvider(t, [(answer) => answer.text('Half of')])
+  const first = await start()
+  const body = runBody({ llm: provider.llm(), callback: receiver.callback() })
+  const accepted = (await first.client.post(body, caller)).json<Accepted>()
+  await (await first.client.stream(accepted)).event('delta')
+  await kill(first.engine)
+
+  const second = await start()
+  await second.engine.line(({ event }) => event === 'callback_attempt')
+  const [told] = receiver.received
+  const [, traceId, spanId] = String(told?.headers['traceparent']).split('-')
+  assert.deepEqual([traceId, told?.headers['tracestate']], [trace, 'rojo=1'])
+  const linesOf = ({ lines }: EngineProcess) => lines.filter(({ run_id }) => run_id === accepted.run_id)
+  await within(
+    until(() => collector.spans.some(({ name }) => name === 'invoke_agent')),
+    () => 'the run has no span',
+  )
+  const [run] = collector.spans.filter(({ name }) => name === 'invoke_agent')
+  assert.deepEqual([run?.traceId, run?.spanId, run?.parentSpanId], [trace, spanId, '00f067aa0ba902b7'])
+  assert.deepEqual([run?.failed, run?.attributes['error.type']], [true, 'engine_restarted'])
+  await kill(second.engine)
+
+  // It had ended: no span of it is sent again, and what is told of it is still told of its trace.
+  const third = await start()
+  await third.engine.line(({ event }) => event === 'delivered')
+  assert.equal((await receiver.nth(2)).headers['traceparent'], told?.headers['traceparent'])
+  for (const line of [...linesOf(second.engine), ...linesOf(third.engine)]) assert.equal(line['trace_id'], trace)
+  await endInPeace(third.engine)
+  assert.equal(collector.spans.filter(({ name }) => name === 'invoke_agent').length, 1)
+})
+
+test('SE-01: what a run that an earlier life left has of secrets is cleared like any other', async (t) => {
+  const secret = 'planted-header-77'
+  const query = 'planted-query-78'
+  const { start, kill } = lives(t, { CALLBACK_SCHEDULE: '60', LOG_LEVEL: 'trace' })
+  // What a receiver calls its answer is journalled; this one says what it was sent.
+  const quotes = (_request: unknown, response: ServerResponse) =>
+    void response.writeHead(500, { 'content-type': `${secret}/${query}` }).end()
+  const receiver = await startReceiver(t, [quotes])
+  const provider = await startProvider(t, [(answer) => answer.text('Half of')])
+  const callback = { url: `${receiver.url}/result?key=${query}`, headers: { 'X-Key': secret } }
+  const first = await start()
+  await (await first.client.stream(await first.client.start(runBody({ llm: provider.llm(), callback })))).event('delta')
+  await kill(first.engine)
+
+  // Cut by the kill first, ended and not delivered then.
+  for (const life of ['second', 'third']) {
+    const { engine, client } = await start()
+    const line = await engine.line(({ event }) => event === 'callback_attempt')
+    assert.equal(line['content_type'], '[redacted]/[redacted]', life)
+    const logs = await client.send('/logs?limit=1000')
+    assert.doesNotMatch(engine.stdout() + logs.text, /planted/, life)
+    await kill(engine)
+  }
 })
 
 test('§7.3 killed between two tries of a callback: the next life delivers the same bytes', async (t) => {
