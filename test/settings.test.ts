@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { readSettings } from '../src/settings.ts'
+import { readSettings, settingNames } from '../src/settings.ts'
 import type { Environment } from '../src/settings/setting-reader.ts'
 import { namedCertificate, otherCertificate } from './egress/test-certificate.ts'
 
@@ -134,5 +134,48 @@ test('a fault in them names the variable and no secret', () => {
   for (const bad of ['a=%zz', '=x', 'a b=x', 'a=']) {
     const one = readSettings({ ENGINE_TOKEN: 'sixteen-characters', OTEL_EXPORTER_OTLP_HEADERS: bad })
     assert.ok(!one.ok, bad)
+  }
+})
+
+for (const zone of ['America/New York', 'Etc/Unknown', 'GMT+7', '+07:00', '5', 'Europe', 'Local']) {
+  test(`TZ-02: DEFAULT_TIMEZONE=${zone} stops the start with a line that names it`, () => {
+    const [fault, ...others] = faultsOf({ DEFAULT_TIMEZONE: zone })
+    assert.match(fault ?? '', /^DEFAULT_TIMEZONE must be an IANA time zone/)
+    assert.deepEqual(others, [])
+  })
+}
+
+const ODD_VALUES = [
+  '-1',
+  '1.5',
+  '1e3',
+  '0x10',
+  'NaN',
+  '99999999999999999999',
+  'абв',
+  'a b',
+  '/no/such/folder',
+  'http://[::1',
+  '{}',
+  'a'.repeat(100_000),
+  'x\ny',
+  ',',
+]
+/** Any text may name an address to listen on, an environment, a service. */
+const FREE = ['HOST', 'NODE_ENV', 'OTEL_SERVICE_NAME']
+
+test('whatever a variable says, the start goes on or stops with lines of one sentence that name it', () => {
+  for (const name of settingNames) {
+    let stopped = 0
+    for (const value of ODD_VALUES) {
+      const faults = faultsOf({ [name]: value })
+      for (const fault of faults) {
+        // One file of a pair asks for the other as well.
+        const named = fault.replace(/^GIGACHAT_(?:CERT|KEY)_FILE is required beside /, '').startsWith(name)
+        assert.ok(named && fault.length < 500 && !fault.includes('\n'), `${name}: ${fault.slice(0, 600)}`)
+      }
+      if (faults.length > 0) stopped += 1
+    }
+    assert.ok(FREE.includes(name) ? stopped === 0 : stopped > 0, `${name} was refused ${stopped} times`)
   }
 })

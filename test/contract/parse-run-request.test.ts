@@ -56,7 +56,7 @@ for (const value of ['Bearer ключ', 'a\r\nX-Evil: 1', 'a\0b', ' padded']) {
   })
 }
 
-for (const zone of ['America/New York', 'Etc/Unknown', 'GMT+7', '+07:00', 'Mars/Base']) {
+for (const zone of ['America/New York', 'Etc/Unknown', 'GMT+7', '+07:00', 'Mars/Base', '', 5]) {
   test(`TZ-02: meta.timezone ${JSON.stringify(zone)} is a fault that names the field`, () => {
     assert.equal(parse({ meta: { timezone: zone } }).faults.list[0]?.path, 'meta.timezone')
   })
