@@ -5,7 +5,7 @@
  * The cost of a text goes by its length and not by the number of secrets: forms are found by their first characters. Secrets
  * of requests are remembered up to a bound, those used longest ago forgotten first; secrets of the environment always.
  */
-import type { Json } from '../contract/json.ts'
+import { isRawNumber, type Json } from '../contract/json.ts'
 import type { JournalEntry } from '../engine/ports.ts'
 import { SHORTEST_SECRET, SHORTEST_WORD, secretForms } from './secret-forms.ts'
 
@@ -62,7 +62,7 @@ export function createRedactor(always: Iterable<string>, limits: RedactorLimits 
   function fact(value: Json): Json {
     if (typeof value === 'string') return cut(text(value))
     if (Array.isArray(value)) return value.map((item: Json) => fact(item))
-    if (typeof value !== 'object' || value === null || 'rawJSON' in value) return value
+    if (typeof value !== 'object' || value === null || isRawNumber(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, fact(inner)]))
   }
 

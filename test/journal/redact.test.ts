@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { parseJson } from '../../src/contract/json.ts'
 import { createRedactor } from '../../src/journal/redact.ts'
 import { secretForms } from '../../src/journal/secret-forms.ts'
 
@@ -136,4 +137,13 @@ test('the cost of a text does not grow with the number of secrets', () => {
   for (let round = 0; round < 20; round += 1) assert.equal(redactor.text(text), text)
   // Looking for each form in each text would take a hundred times as long.
   assert.ok(performance.now() - started < 1500)
+})
+
+test('an object that calls itself a raw number is cleared like any other, and a raw number stays', () => {
+  const redactor = createRedactor([KEY])
+  const long = parseJson('12345678901234567890')
+  assert.ok(long.ok)
+  const entry = redactor.entry({ event: 'ended', run_id: 'run_1', said: { rawJSON: KEY }, number: long.value })
+  const cleared = '{"event":"ended","run_id":"run_1","said":{"rawJSON":"[redacted]"},"number":12345678901234567890}'
+  assert.equal(JSON.stringify(entry), cleared)
 })
