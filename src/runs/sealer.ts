@@ -1,7 +1,8 @@
 /**
- * What is written to STATE_DIR is sealed: AES-256-GCM under a key of its own for each file, derived by HKDF from a secret of
- * the settings and the salt at the file's head. What is sealed names its place (file name and frame number), so that no
- * frame passes as another. Pure but for chance.
+ * What is written to STATE_DIR is sealed: AES-256-GCM under a key derived by HKDF from a secret of the settings and the salt
+ * at the file's head. A key serves many files, because to derive one costs more than to seal several frames; what is sealed
+ * names its place (the file's mark, its name, and the frame's number), so that no frame passes as another. Pure but for
+ * chance.
  *
  * Secrets are rotated by keeping the old one in the list: the first seals, each opens. Never here: files, or what is in them.
  */
@@ -11,6 +12,7 @@ import {
   createDecipheriv,
   createSecretKey,
   hkdfSync,
+  type KeyObject,
   randomBytes,
   randomFillSync,
 } from 'node:crypto'
@@ -18,14 +20,20 @@ import {
 const ALGORITHM = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-const INFO = 'theloop state file v1'
+const INFO = 'theloop state file v2'
 
-export const SALT_BYTES = 32
+/** What the key is derived with, then the mark that no two files share. */
+const KEY_SALT_BYTES = 16
+const MARK_BYTES = 16
+export const SALT_BYTES = KEY_SALT_BYTES + MARK_BYTES
+
+/** Files under one key. Nonces are drawn by chance, which is sound up to 2^32 frames a key: a file would need four million. */
+const MOST_FILES = 1024
 
 /** Text is sealed as its UTF-8 bytes. */
 export type Content = string | Uint8Array
 
-/** Nonce, ciphertext and tag of one frame, under the key of one file. `place` is bound to it and not written. */
+/** Nonce, ciphertext and tag of one frame of one file. `place` is bound to it and not written. */
 export interface FrameCipher {
   seal(plain: Content, place: string): readonly Buffer[]
   /** null: another key, another place, or not what was written. */
@@ -41,30 +49,55 @@ export interface Sealer {
 
 /** `secrets`: STATE_KEY's list, then every ENGINE_TOKEN. */
 export function createSealer(secrets: readonly [string, ...string[]]): Sealer {
+  let current: { readonly keySalt: Buffer; readonly key: KeyObject } | null = null
+  let files = 0
+
+  function currentKey(): { readonly keySalt: Buffer; readonly key: KeyObject } {
+    if (current === null || files === MOST_FILES) {
+      const keySalt = randomBytes(KEY_SALT_BYTES)
+      current = { keySalt, key: keyOf(secrets[0], keySalt) }
+      files = 0
+    }
+    files += 1
+    return current
+  }
+
   return {
     fresh() {
-      const salt = randomBytes(SALT_BYTES)
-      return { salt, cipher: cipherOf(secrets[0], salt) }
+      const { keySalt, key } = currentKey()
+      const mark = byChance(MARK_BYTES)
+      return { salt: Buffer.concat([keySalt, mark]), cipher: cipherOf(key, mark) }
     },
-    candidates: (salt) => secrets.map((secret) => cipherOf(secret, salt)),
+    candidates(salt) {
+      const mark = salt.subarray(KEY_SALT_BYTES)
+      return secrets.map((secret) => cipherOf(keyOf(secret, salt.subarray(0, KEY_SALT_BYTES)), mark))
+    },
   }
 }
 
-function cipherOf(secret: string, salt: Uint8Array): FrameCipher {
+function keyOf(secret: string, keySalt: Uint8Array): KeyObject {
   // As an object: from bytes it would be made anew for every frame, which takes longer than to seal one.
-  const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, salt, INFO, 32)))
+  return createSecretKey(Buffer.from(hkdfSync('sha256', secret, keySalt, INFO, 32)))
+}
+
+function cipherOf(key: KeyObject, mark: Uint8Array): FrameCipher {
+  // As text, so that each frame's place is made in one piece.
+  const marked = Buffer.from(mark).toString('latin1')
   return {
     seal(plain, place) {
       // By chance, not by count: a frame whose tail was torn off is written anew with other content.
-      const nonce = freshNonce()
+      const nonce = byChance(NONCE_BYTES)
       const cipher = createCipheriv(ALGORITHM, key, nonce)
-      cipher.setAAD(Buffer.from(place))
-      return [nonce, updated(cipher, plain), cipher.final(), cipher.getAuthTag()]
+      cipher.setAAD(Buffer.from(marked + place, 'latin1'))
+      const sealed = updated(cipher, plain)
+      // Of this mode it only makes the tag: no bytes are held back.
+      cipher.final()
+      return [nonce, sealed, cipher.getAuthTag()]
     },
     open(sealed, place) {
       if (sealed.length < NONCE_BYTES + TAG_BYTES) return null
       const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, NONCE_BYTES))
-      decipher.setAAD(Buffer.from(place))
+      decipher.setAAD(Buffer.from(marked + place, 'latin1'))
       decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
       try {
         return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
@@ -79,15 +112,15 @@ function updated(cipher: CipherGCM, plain: Content): Buffer {
   return typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain)
 }
 
-/** Chance for many nonces at once: asking for it costs more than the bytes. Each is given out once. */
-const chance = Buffer.alloc(NONCE_BYTES * 128)
+/** Chance for many at once: asking for it costs more than the bytes. Each is given out once. */
+const chance = Buffer.alloc(4096)
 let used = chance.length
 
-function freshNonce(): Buffer {
-  if (used === chance.length) {
+function byChance(length: number): Buffer {
+  if (used + length > chance.length) {
     randomFillSync(chance)
     used = 0
   }
-  used += NONCE_BYTES
-  return Buffer.from(chance.subarray(used - NONCE_BYTES, used))
+  used += length
+  return Buffer.from(chance.subarray(used - length, used))
 }

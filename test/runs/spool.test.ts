@@ -94,6 +94,26 @@ test('what is sealed shows nothing of its content, and no two files the same', (
   assert.notDeepEqual(one.bytes, fileOf(['a very secret text']).bytes)
 })
 
+test('a key serves many files and not all of them, and each file is read whatever key it has', () => {
+  const one = createSealer(['the-first-secret'])
+  const files = Array.from({ length: 1025 }, () => fileOf(['text'], 'a.live', one).bytes)
+  assert.ok(files.every((bytes) => String(textsOf(bytes)) === 'text'))
+  const keySalts = files.map((bytes) => bytes.toString('hex', 8, 24))
+  assert.equal(new Set(keySalts.slice(0, 1024)).size, 1)
+  assert.equal(new Set(keySalts).size, 2)
+  assert.equal(new Set(files.map((bytes) => bytes.toString('hex', 24, 40))).size, 1025)
+})
+
+test('a frame never passes for that of another file of the same key and name', () => {
+  const one = createSealer(['the-first-secret'])
+  const [left, right] = [fileOf(['one', 'two'], 'a.live', one), fileOf(['uno', 'dos'], 'a.live', one)]
+  assert.deepEqual(left.bytes.subarray(8, 24), right.bytes.subarray(8, 24))
+  const mixed = Buffer.concat([left.bytes.subarray(0, left.ends[1]), right.bytes.subarray(right.ends[1])])
+  assert.deepEqual(textsOf(mixed), ['one'])
+  const headless = Buffer.concat([left.bytes.subarray(0, left.ends[0]), right.bytes.subarray(right.ends[0])])
+  assert.equal(textsOf(headless), 'unreadable')
+})
+
 test('a file that was torn goes on behind its last whole frame', () => {
   const { bytes, ends } = fileOf(['one', 'two'])
   const scan = scanFrames(bytes.subarray(0, (ends[2] ?? 0) - 1), 'a.live', sealer)
