@@ -23,6 +23,8 @@ export interface SpoolFileOptions {
   readonly onWrite?: OnWrite | undefined
   /** Waits its turn with what keeps a thread busy until the disk has answered. */
   readonly inTurn: InTurn
+  /** Resolves once the names of all files that are there would outlast a loss of power. Called until that of this one does. */
+  readonly syncName: () => Promise<WriteFault>
 }
 
 /** One write to STATE_DIR: its size, how long it took with its wait for the disk, and its fault. */
@@ -54,6 +56,17 @@ export function createTurns(most = 2): InTurn {
 /** Beyond it a write is left to another thread. */
 const LARGE_BYTES = 131_072
 
+/** What is written at once is gathered here: a buffer of its own for each request would make the collector work for it. */
+const gathered = Buffer.allocUnsafeSlow(LARGE_BYTES)
+
+/** In one piece, good until the next call where it is smaller than `LARGE_BYTES`, and for good where it is not. */
+function joined(parts: readonly Buffer[]): Buffer {
+  if (parts.reduce((sum, { length }) => sum + length, 0) >= LARGE_BYTES) return Buffer.concat(parts)
+  let length = 0
+  for (const part of parts) length += part.copy(gathered, length)
+  return gathered.subarray(0, length)
+}
+
 interface Given {
   readonly contents: readonly Content[]
   readonly synced: boolean
@@ -73,6 +86,8 @@ export class SpoolFile {
   #working: Promise<void> | null = null
   /** All that was given is written, and the disk is being waited for. */
   #syncing = false
+  /** That it exists would outlast a loss of power. */
+  #isNamed = false
 
   constructor(options: SpoolFileOptions) {
     this.#options = options
@@ -124,12 +139,9 @@ export class SpoolFile {
       for (const { synced, told } of given) if (!synced) told(this.#fault)
       const waiting = given.filter(({ synced }) => synced)
       const bytes = this.#written - before
-      if (waiting.length > 0) {
-        const broken = await this.#sync()
-        this.#fault ??= broken
-      }
-      this.#options.onWrite?.({ bytes, ms: performance.now() - from, fault: this.#fault })
-      for (const { told } of waiting) told(this.#fault)
+      const unsynced = waiting.length > 0 ? await this.#synced() : null
+      this.#options.onWrite?.({ bytes, ms: performance.now() - from, fault: unsynced ?? this.#fault })
+      for (const { told } of waiting) told(unsynced ?? this.#fault)
     }
     this.#working = null
   }
@@ -172,20 +184,28 @@ export class SpoolFile {
     const parts = contents.flatMap((content) => maker.frame(content))
     if (!this.#begun && goodBytes === undefined) parts.unshift(maker.head)
     this.#begun = true
-    return Buffer.concat(parts)
+    return joined(parts)
   }
 
-  async #sync(): Promise<WriteFault> {
+  /** Content and name at once: each is a wait for the disk, and they are not longer together than one alone. */
+  async #synced(): Promise<WriteFault> {
     const file = this.#file
     if (file === null || this.#fault !== null) return this.#fault
     this.#syncing = true
+    const [broken, unnamed] = await Promise.all([this.#sync(file), this.#isNamed ? null : this.#options.syncName()])
+    this.#syncing = false
+    this.#isNamed ||= unnamed === null
+    // A name can be tried again; whether what was not synced is there nobody can tell.
+    this.#fault ??= broken
+    return this.#fault ?? unnamed
+  }
+
+  async #sync(file: number): Promise<WriteFault> {
     try {
       await this.#options.inTurn(() => this.#options.disk.sync(file))
       return null
     } catch (error) {
       return codeOf(error)
-    } finally {
-      this.#syncing = false
     }
   }
 

@@ -75,7 +75,7 @@ export class Spool {
     if (this.#bytes + content.length > this.#options.maxBytes) return STATE_FULL
     const file = this.#newFile(liveName(runId))
     this.#live.set(runId, file)
-    const fault = await this.#made(file, [content])
+    const fault = await file.append([content], true)
     if (fault === null) return null
     this.#live.delete(runId)
     await file.rest()
@@ -110,7 +110,7 @@ export class Spool {
   async #writeEnded(runId: RunId, contents: readonly Content[]): Promise<WriteFault> {
     const name = endedName(runId)
     const file = this.#newFile(name)
-    const fault = await this.#made(file, contents)
+    const fault = await file.append(contents, true)
     if (fault === null) {
       this.#ended.set(runId, { file, stored: false })
       // Most are delivered within moments, and that is noted.
@@ -177,7 +177,7 @@ export class Spool {
       this.#keys.push({ name, since: now, file })
       while ((this.#keys[0]?.since ?? now) < now - KEYS_KEPT_MS) await this.#unlink(this.#keys.shift()?.name ?? '')
     }
-    return this.#made(file, [encode({ kind: 'keys', keys })])
+    return file.append([encode({ kind: 'keys', keys })], true)
   }
 
   /** A file of an earlier life: of this size, and good up to `length`. */
@@ -191,6 +191,7 @@ export class Spool {
       onGrown: (bytes) => this.#count(name, bytes),
       onWrite: this.#options.onWrite,
       inTurn: this.#inTurn,
+      syncName: () => this.#syncDirectory(),
     })
     this.#ended.set(runId, { file, stored: isStored })
     this.#count(name, length)
@@ -211,11 +212,6 @@ export class Spool {
     const directory = this.#directory
     this.#directory = null
     if (directory !== null) await directory.then((opened) => this.#disk.close(opened)).catch(() => {})
-  }
-
-  /** A file with these frames is there, and would be after a loss of power. */
-  async #made(file: SpoolFile, contents: readonly Content[]): Promise<WriteFault> {
-    return (await file.append(contents, true)) ?? (await this.#syncDirectory())
   }
 
   /** Keeps its handle at hand, and gives back the one that was used longest ago where there are too many. */
@@ -240,6 +236,7 @@ export class Spool {
       onGrown: (bytes) => this.#count(name, bytes),
       onWrite: this.#options.onWrite,
       inTurn: this.#inTurn,
+      syncName: () => this.#syncDirectory(),
     })
   }
 

@@ -149,6 +149,48 @@ test('a run larger than a small write is taken the same way, and refused the sam
   assert.equal((await next.store.get(runId))?.status, 'failed')
 })
 
+test('a run is taken once its file and the name of it are on the disk, whichever comes last', async (t) => {
+  const held: Record<string, () => void> = {}
+  const hold = (what: string) => new Promise<void>((resolve) => (held[what] = resolve))
+  const disk: StateDisk = { ...realDisk, sync: () => hold('content'), syncDirectory: () => hold('name') }
+  for (const [first, last] of [
+    ['content', 'name'],
+    ['name', 'content'],
+  ] as const) {
+    const runs = await live(t, folder(t), { disk })
+    const admitted = runs.store.admit(admission(callback))
+    for (let turn = 0; turn < 1000 && Object.keys(held).length < 2; turn += 1) await new Promise(setImmediate)
+    assert.deepEqual(Object.keys(held).toSorted(), ['content', 'name'], 'both are waited for at once')
+    let isTold = false
+    void admitted.then(() => (isTold = true))
+    held[first]?.()
+    await new Promise(setImmediate)
+    assert.equal(isTold, false, `${last} is still missing`)
+    held[last]?.()
+    assert.equal((await admitted).kind, 'new')
+    delete held['content']
+    delete held['name']
+  }
+})
+
+test('a run whose name cannot be put on the disk is taken back, and the next is taken where its name can', async (t) => {
+  const directory = folder(t)
+  let fault: Error | null = faultOf('EIO')
+  let names = 0
+  const syncDirectory = async (opened: number) => {
+    names += 1
+    if (fault !== null) throw fault
+    return realDisk.syncDirectory(opened)
+  }
+  const runs = await live(t, directory, { disk: { ...realDisk, syncDirectory } })
+  assert.equal((await runs.store.admit(admission(callback))).kind, 'not_kept')
+  assert.deepEqual(readdirSync(directory), ['lock'])
+  assert.deepEqual(runs.lost(), ['["accepted","EIO"]'])
+  fault = null
+  await runs.begin()
+  assert.equal(names, 2)
+})
+
 test('a disk that fills while a run goes on: what was written before stands, the torn rest is passed over', async (t) => {
   const directory = folder(t)
   const { broken, disk } = breakable()
