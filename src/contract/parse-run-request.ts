@@ -4,6 +4,7 @@
  * What needs more than the body itself (history rules, providers, URLs, tool schemas) is judged by its own folder; those
  * judgements add to the same list of faults.
  */
+import { AMOUNT_RULE, amountText } from './amount.ts'
 import { check, Faults } from './check.ts'
 import type { Json } from './json.ts'
 import type { Warning } from './result.ts'
@@ -83,10 +84,16 @@ export function parseRunRequest(body: Json, options: ParseOptions): ParsedReques
 /** A cost limit means something only where every attempt has a cost, in one currency. */
 function checkCost({ limits: { max_cost }, targets }: RunRequest, faults: Faults): void {
   if (max_cost === null) return
+  checkAmount(max_cost, 'limits.max_cost', faults)
   const currencies = new Set(targets.map(({ pricing }) => pricing?.currency))
   if (currencies.has(undefined)) faults.add('limits.max_cost', 'needs pricing in llm and in each of its fallbacks')
   else if (currencies.size > 1)
     faults.add('limits.max_cost', 'needs one currency in the pricing of llm and all its fallbacks')
+}
+
+/** One that nobody can reckon with would be a price of nothing, or a limit that never ends a run. */
+function checkAmount(amount: Json | undefined, path: string, faults: Faults): void {
+  if (amount != null && !faults.under(path) && amountText(amount) === null) faults.add(path, AMOUNT_RULE)
 }
 
 function checkMeta(meta: NonNullable<RunRequestBody['meta']>, faults: Faults): string | null {
@@ -136,12 +143,16 @@ function pricing(wire: WirePricing, path: string, faults: Faults): Pricing {
       if (thresholds.has(above_input_tokens)) faults.add(place, `stands twice; got ${above_input_tokens}`)
       thresholds.add(above_input_tokens)
     }
-    return { above_input_tokens, ...rates(tier) }
+    return { above_input_tokens, ...rates(tier, `${path}.tiers[${index}]`, faults) }
   })
-  return { currency: wire.currency, ...rates(wire), tiers }
+  return { currency: wire.currency, ...rates(wire, path, faults), tiers }
 }
 
-function rates({ input, cache_read, cache_write, cache_write_1h, output }: Omit<WirePricing, 'currency'>): Rates {
+function rates(wire: Omit<WirePricing, 'currency'>, path: string, faults: Faults): Rates {
+  const { input, cache_read, cache_write, cache_write_1h, output } = wire
+  for (const [name, amount] of Object.entries({ input, cache_read, cache_write, cache_write_1h, output })) {
+    checkAmount(amount, `${path}.${name}`, faults)
+  }
   const written = cache_write ?? input
   return {
     input,

@@ -3,8 +3,8 @@
  *
  * Pure. Prices keep the digits they were written with; no amount ever passes through a double. SPEC §6.3.
  */
-import type { Decimal as LightDecimal } from 'decimal.js-light'
 import decimals from 'decimal.js-light'
+import { amountText } from '../contract/amount.ts'
 import { exactNumber, isRawNumber, type Json, type RawNumber } from '../contract/json.ts'
 import type { Pricing, Rates } from '../contract/run-request.ts'
 import type { Tokens } from '../contract/usage.ts'
@@ -17,12 +17,8 @@ const Decimal = decimals.default.clone({ precision: 200, toExpNeg: -40, toExpPos
 
 const PER = 1_000_000
 
-/**
- * A price of more digits, or with an exponent of four, is none: spelt out it would be a text of as many zeros. Amounts made of
- * such prices and of counts stay within the second.
- */
-const PRICE = /^-?\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,2})?$/
-const AMOUNT = /^-?\d{1,200}(?:\.\d{1,200})?(?:[eE][+-]?\d{1,3})?$/
+/** Sums of costs are longer than any price; what is beyond this was never one. */
+const SUM = /^-?\d{1,200}(?:\.\d{1,200})?(?:[eE][+-]?\d{1,3})?$/
 
 /**
  * The cost of one attempt in the currency of `pricing`. Every token is priced once: reasoning is part of the output, cache
@@ -42,9 +38,9 @@ export function price(tokens: Tokens, pricing: Pricing | null, cacheWriteLong = 
   ]
   let sum = new Decimal(0)
   for (const [count, rate] of kinds) {
-    const decimal = decimalOf(rate, PRICE)
-    if (decimal === null) return null
-    sum = sum.plus(decimal.times(count))
+    const text = amountText(rate)
+    if (text === null) return null
+    sum = sum.plus(new Decimal(text).times(count))
   }
   return exactNumber(sum.dividedBy(PER).toString())
 }
@@ -69,14 +65,9 @@ function ratesFor(tokens: Tokens, pricing: Pricing): Rates {
 export function sumOf(amounts: readonly Json[]): number | RawNumber | null {
   let sum = new Decimal(0)
   for (const amount of amounts) {
-    const decimal = decimalOf(amount, AMOUNT)
-    if (decimal === null) return null
-    sum = sum.plus(decimal)
+    const text = isRawNumber(amount) ? amount.rawJSON : typeof amount === 'number' ? String(amount) : ''
+    if (!SUM.test(text)) return null
+    sum = sum.plus(text)
   }
   return exactNumber(sum.toString())
-}
-
-function decimalOf(value: Json, form: RegExp): LightDecimal | null {
-  const text = isRawNumber(value) ? value.rawJSON : typeof value === 'number' ? String(value) : ''
-  return form.test(text) ? new Decimal(text) : null
 }

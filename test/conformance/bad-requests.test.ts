@@ -367,6 +367,11 @@ const cases: readonly Case[] = [
   ['max_output_tokens_total nothing', { 'limits.max_output_tokens_total': 0 }],
   ['max_total_tokens a fraction', { 'limits.max_total_tokens': 10.5 }],
   ['max_cost nothing', { 'limits.max_cost': 0 }],
+  [
+    'a price that nobody can reckon with',
+    { 'llm.pricing': { currency: 'USD', input: 1e150, output: 1 } },
+    ['llm.pricing.input'],
+  ],
   ['max_cost a text', { 'limits.max_cost': '1.00' }],
   ['tool_result_max_bytes too few', { 'limits.tool_result_max_bytes': 255 }],
   ['tool_result_max_bytes too many', { 'limits.tool_result_max_bytes': 10_485_761 }],

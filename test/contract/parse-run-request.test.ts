@@ -76,6 +76,29 @@ test('digits of big numbers survive in meta, history and prices', () => {
   assert.equal(JSON.stringify(request.targets[0].pricing?.cache_read), '0.12345678901234567891')
 })
 
+test('an amount of money that nobody can reckon with is a fault: neither a price of nothing nor a limit without an end', () => {
+  const faultsWith = (amount: string) => {
+    const tier = { above_input_tokens: 5, input: 1, output: 1 }
+    const pricing = {
+      currency: 'USD',
+      input: 1,
+      output: 1,
+      tiers: [tier, { ...tier, above_input_tokens: 6, output: 999 }],
+    }
+    const llm = { provider: 'scripted', model: 'm', pricing, fallbacks: [] }
+    const text = JSON.stringify(requestBody({ llm, limits: { max_cost: 998 } }))
+    const body = parseJson(text.replace('999', amount).replace('998', amount).replace('"input":1', `"input":${amount}`))
+    assert.ok(body.ok)
+    return parseRunRequest(body.value, { defaultTimezone: 'UTC' }).faults.list.map(({ path }) => path)
+  }
+  const all = ['llm.pricing.tiers[1].output', 'llm.pricing.input', 'limits.max_cost']
+  for (const amount of ['1e100', '1e2000', '1e-100', '9'.repeat(41), `0.${'1'.repeat(41)}`]) {
+    assert.deepEqual(faultsWith(amount).toSorted(), all.toSorted(), amount)
+  }
+  for (const amount of ['1e99', '1e-99', '9'.repeat(40), `0.${'1'.repeat(40)}`])
+    assert.deepEqual(faultsWith(amount), [])
+})
+
 test('prices that are not given are those they are a kind of, in every tier', () => {
   const pricing = {
     currency: 'USD',
