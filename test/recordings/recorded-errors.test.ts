@@ -32,7 +32,7 @@ const CLASSES: Readonly<Record<string, FaultClass | readonly [FaultClass, Repair
   'minimax/err-400-chat-setting.json': 'bad_request',
   'minimax/err-429-balance.json': 'quota',
   'openai/err-400-context-length.json': 'context_overflow',
-  'openai/err-400-max-tokens-param.json': ['bad_request', 'drop_max_output_tokens'],
+  'openai/err-400-max-tokens-param.json': ['bad_request', 'other_max_tokens'],
   'openai/err-400-model-responses.json': 'not_found',
   'openai/err-400-reasoning-item.json': ['bad_request', 'no_reasoning'],
   'openai/err-400-temperature.json': ['bad_request', 'drop_temperature'],
