@@ -1,13 +1,27 @@
-/** A chunk in the form of chat completions: what every dialect of that form asks of it first. Pure. */
-import { isObject, list, place, type WireObject } from './wire-value.ts'
+/** A chunk in the form of chat completions: what every dialect of that form asks of it first. */
+import type { AnswerProgress } from './answer-progress.ts'
+import { malformed } from './provider-fault.ts'
+import { isObject, list, parseEvent, place, type WireObject } from './wire-value.ts'
 
 const DONE = '[DONE]'
 /** The mark and some white space round it: longer data is not worth a look. */
 const LONGEST_MARK = 16
 
 /** The end mark that stands where a chunk would. */
-export function isEndMark(data: string): boolean {
+function isEndMark(data: string): boolean {
   return data.length <= LONGEST_MARK && data.trim() === DONE
+}
+
+/** undefined: there is no chunk to read, and what follows from that is in `progress`. */
+export function nextChunk(progress: AnswerProgress, data: string): unknown {
+  if (progress.state === 'closed' || data === '') return undefined
+  if (isEndMark(data)) {
+    progress.done()
+    return undefined
+  }
+  const chunk = parseEvent(data)
+  if (chunk === undefined) progress.fail(malformed('one event of the stream is not JSON'))
+  return chunk
 }
 
 /** Choice 0; others exist only where a caller's extra fields asked for them. */

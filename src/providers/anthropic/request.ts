@@ -13,6 +13,7 @@ import { jsonBody } from '../json-body.ts'
 import { nativeForm, systemText } from '../output-form.ts'
 import { losesReasoning } from '../own-material.ts'
 import { reasoningDropped } from '../reasoning-dropped.ts'
+import { requestHeaders } from '../request-headers.ts'
 import { wireSchema } from '../tool-definition.ts'
 import { extraFields, omitsTools, paramDropped, wireParams, type WireParams } from '../wire-params.ts'
 import { isObject } from '../wire-value.ts'
@@ -64,18 +65,12 @@ function lastWords({ ask }: DialectCall, messages: readonly BlockMessage[]): Tex
   return messages.at(-1)?.role === 'assistant' ? [{ type: 'text', text: 'Please continue.' }] : []
 }
 
-function headersFor({ profile, apiKey }: DialectCall): Readonly<Record<string, string>> {
-  return {
-    'content-type': 'application/json',
-    accept: 'text/event-stream',
+function headersFor(call: DialectCall): Readonly<Record<string, string>> {
+  const { betas } = call.profile.anthropic
+  return requestHeaders(call, {
     'anthropic-version': VERSION,
-    ...(profile.anthropic.betas.length === 0 ? {} : { 'anthropic-beta': profile.anthropic.betas.join(',') }),
-    ...(apiKey === null || profile.auth === 'none' ? {} : keyHeader(profile.auth, apiKey)),
-  }
-}
-
-function keyHeader(auth: 'bearer' | 'x-api-key', apiKey: string): Readonly<Record<string, string>> {
-  return auth === 'bearer' ? { authorization: `Bearer ${apiKey}` } : { 'x-api-key': apiKey }
+    ...(betas.length === 0 ? {} : { 'anthropic-beta': betas.join(',') }),
+  })
 }
 
 function systemFields(call: DialectCall): { system?: TextBlockParam[] } {

@@ -8,12 +8,12 @@
 import { parseJson, type Json, type JsonObject } from '../../contract/json.ts'
 import { AnswerProgress } from '../answer-progress.ts'
 import { AnswerText } from '../answer-text.ts'
-import { firstChoice, isEndMark } from '../chat-chunk.ts'
+import { firstChoice, nextChunk } from '../chat-chunk.ts'
 import type { DialectCall, Reader, Reading, Sink } from '../dialect.ts'
 import { malformed, streamFault } from '../provider-fault.ts'
 import { TextGather } from '../text-gather.ts'
 import { ThinkTags } from '../think-tags.ts'
-import { isObject, list, parseEvent, text, type WireObject } from '../wire-value.ts'
+import { isObject, list, text, type WireObject } from '../wire-value.ts'
 import { errorIn } from './errors.ts'
 import { FunctionCalls } from './function-calls.ts'
 import { finishWord, gigachatStop, isFailure } from './stop-reason.ts'
@@ -53,10 +53,8 @@ export class GigachatReader implements Reader {
 
   event(name: string | undefined, data: string): void {
     const progress = this.#progress
-    if (progress.state === 'closed' || data === '') return
-    if (isEndMark(data)) return progress.done()
-    const chunk = parseEvent(data)
-    if (chunk === undefined) return progress.fail(malformed('one event of the stream is not JSON'))
+    const chunk = nextChunk(progress, data)
+    if (chunk === undefined) return
     this.#chunk(chunk, data)
     if (name === 'error') progress.fail(malformed('an error event that says nothing'))
     else if (name === MESSAGE_DONE) progress.done()

@@ -13,6 +13,7 @@ import { jsonBody } from '../json-body.ts'
 import { nativeForm } from '../output-form.ts'
 import { losesReasoning } from '../own-material.ts'
 import { reasoningDropped } from '../reasoning-dropped.ts'
+import { requestHeaders } from '../request-headers.ts'
 import { wireSchema } from '../tool-definition.ts'
 import { extraFields, omitsTools, wireParams, type WireParams } from '../wire-params.ts'
 import { chatMessages } from './messages.ts'
@@ -38,18 +39,10 @@ export function chatRequest(call: DialectCall): ProviderRequest {
   }
   return {
     url: endpoint(call.baseUrl, '/chat/completions'),
-    headers: headersFor(call),
+    headers: requestHeaders(call),
     body: jsonBody(body),
     warnings: [...params.warnings, ...warnings, ...(losesReasoning(call) ? [reasoningDropped(target.model)] : [])],
   }
-}
-
-function headersFor({ profile, apiKey }: DialectCall): Readonly<Record<string, string>> {
-  const headers = { 'content-type': 'application/json', accept: 'text/event-stream' }
-  if (apiKey === null || profile.auth === 'none') return headers
-  return profile.auth === 'bearer'
-    ? { ...headers, authorization: `Bearer ${apiKey}` }
-    : { ...headers, 'x-api-key': apiKey }
 }
 
 function paramFields(params: WireParams, { profile, repairs }: DialectCall): JsonObject {

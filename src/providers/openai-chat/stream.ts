@@ -9,13 +9,13 @@ import { parseJson, type Json, type JsonObject } from '../../contract/json.ts'
 import type { ModelPart } from '../../engine/ports.ts'
 import { AnswerProgress } from '../answer-progress.ts'
 import { AnswerText } from '../answer-text.ts'
-import { firstChoice, isEndMark } from '../chat-chunk.ts'
+import { firstChoice, nextChunk } from '../chat-chunk.ts'
 import type { DialectCall, Reader, Reading, Sink } from '../dialect.ts'
 import { providerErrorIn } from '../provider-error.ts'
 import { malformed, streamFault } from '../provider-fault.ts'
 import { TextGather } from '../text-gather.ts'
 import { ThinkTags } from '../think-tags.ts'
-import { isObject, list, parseEvent, text, type WireObject } from '../wire-value.ts'
+import { isObject, list, text, type WireObject } from '../wire-value.ts'
 import { ReasoningGather } from './reasoning-gather.ts'
 import { chatStop, finishFault, finishWord, isLength } from './stop-reason.ts'
 import { ToolCalls } from './tool-calls.ts'
@@ -53,10 +53,8 @@ export class ChatReader implements Reader {
 
   event(name: string | undefined, data: string): void {
     const progress = this.#progress
-    if (progress.state === 'closed' || data === '') return
-    if (isEndMark(data)) return progress.done()
-    const chunk = parseEvent(data)
-    if (chunk === undefined) return progress.fail(malformed('one event of the stream is not JSON'))
+    const chunk = nextChunk(progress, data)
+    if (chunk === undefined) return
     this.#chunk(chunk, data)
     if (name === 'error') progress.fail(malformed('an error event that says nothing'))
   }

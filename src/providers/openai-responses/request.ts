@@ -18,6 +18,7 @@ import { jsonBody } from '../json-body.ts'
 import { nativeForm } from '../output-form.ts'
 import { losesReasoning } from '../own-material.ts'
 import { reasoningDropped } from '../reasoning-dropped.ts'
+import { requestHeaders } from '../request-headers.ts'
 import { wireSchema } from '../tool-definition.ts'
 import { extraFields, paramDropped, wireParams, type WireParams } from '../wire-params.ts'
 import { inputItems } from './input-items.ts'
@@ -53,7 +54,7 @@ export function responsesRequest(call: DialectCall): ProviderRequest {
   }
   return {
     url: endpoint(call.baseUrl, '/responses'),
-    headers: headersFor(call),
+    headers: requestHeaders(call),
     body: jsonBody(body),
     warnings: [
       ...params.warnings,
@@ -62,14 +63,6 @@ export function responsesRequest(call: DialectCall): ProviderRequest {
       ...(losesReasoning(call) ? [reasoningDropped(target.model)] : []),
     ],
   }
-}
-
-function headersFor({ profile, apiKey }: DialectCall): Readonly<Record<string, string>> {
-  const headers = { 'content-type': 'application/json', accept: 'text/event-stream' }
-  if (apiKey === null || profile.auth === 'none') return headers
-  return profile.auth === 'bearer'
-    ? { ...headers, authorization: `Bearer ${apiKey}` }
-    : { ...headers, 'x-api-key': apiKey }
 }
 
 function tokenBound(
