@@ -8,6 +8,7 @@
 import { answers } from './answers.ts'
 import { openTarget } from './endpoints.ts'
 import { hunt, type Hunt } from './hunt.ts'
+import { seedFrom } from './random.ts'
 import { toolAnswers } from './tool-answers.ts'
 
 type Kind = 'answers' | 'requests' | 'tools'
@@ -47,14 +48,9 @@ export async function fuzz(
   }
 }
 
-/** Another one every time, unless the environment names one. */
-export function seedFrom(environment: Readonly<Record<string, string | undefined>>): number {
-  return Number(environment['FUZZ_SEED'] ?? Math.floor(Math.random() * 1e9))
-}
-
 if (import.meta.main) {
   const total = Number(process.env['FUZZ_COUNT'] ?? 1_000_000)
   const [, , word = ''] = process.argv
   const only = Object.hasOwn(SHARES, word) ? (word as Kind) : null
-  await fuzz({ seed: seedFrom(process.env), total, only }, (line) => console.log(line))
+  await fuzz({ seed: seedFrom('FUZZ_SEED'), total, only }, (line) => console.log(line))
 }

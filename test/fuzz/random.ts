@@ -28,3 +28,8 @@ export class Random {
     return list[this.int(list.length)] as T
   }
 }
+
+/** Another seed every time, unless the environment names one in this variable. */
+export function seedFrom(variable: string): number {
+  return Number(process.env[variable] ?? Math.floor(Math.random() * 1e9))
+}

@@ -12,7 +12,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import timers from 'node:timers/promises'
-import { Random } from '../fuzz/random.ts'
+import { Random, seedFrom } from '../fuzz/random.ts'
 import { drawFate, Harness, isUnstored, type Fate } from './harness.ts'
 import { startPeers } from './peers.ts'
 import type { Holdings } from './probe.ts'
@@ -191,16 +191,11 @@ async function get(address: string, path: string): Promise<{ readonly text: stri
   }
 }
 
-/** Another one every time, unless the environment names one. */
-export function seedFrom(environment: Readonly<Record<string, string | undefined>>): number {
-  return Number(environment['SOAK_SEED'] ?? Math.floor(Math.random() * 1e9))
-}
-
 /** How much larger the heap may be, %. */
 export const MOST_GROWTH = 10
 
 if (import.meta.main) {
-  const seed = seedFrom(process.env)
+  const seed = seedFrom('SOAK_SEED')
   const runs = Number(process.env['SOAK_RUNS'] ?? 20_000)
   console.log(`SOAK_SEED=${seed} SOAK_RUNS=${runs}`)
   for (const isDurable of [false, true]) {
