@@ -12,6 +12,7 @@ import { createDurableRuns, type DurableRunsOptions } from '../../src/runs/durab
 import type { Admission, RunLease } from '../../src/runs/ports.ts'
 import { createSealer } from '../../src/runs/sealer.ts'
 import { realDisk, type StateDisk } from '../../src/runs/state-disk.ts'
+import { Signal, within } from '../conformance/facts.ts'
 import { say } from '../fakes/engine.ts'
 import { runRequest, tool } from '../fakes/run-request.ts'
 
@@ -151,7 +152,12 @@ test('a run larger than a small write is taken the same way, and refused the sam
 
 test('a run is taken once its file and the name of it are on the disk, whichever comes last', async (t) => {
   const held: Record<string, () => void> = {}
-  const hold = (what: string) => new Promise<void>((resolve) => (held[what] = resolve))
+  const changed = new Signal()
+  const hold = (what: string) =>
+    new Promise<void>((resolve) => {
+      held[what] = resolve
+      changed.emit()
+    })
   const disk: StateDisk = { ...realDisk, sync: () => hold('content'), syncDirectory: () => hold('name') }
   for (const [first, last] of [
     ['content', 'name'],
@@ -159,8 +165,9 @@ test('a run is taken once its file and the name of it are on the disk, whichever
   ] as const) {
     const runs = await live(t, folder(t), { disk })
     const admitted = runs.store.admit(admission(callback))
-    for (let turn = 0; turn < 1000 && Object.keys(held).length < 2; turn += 1) await new Promise(setImmediate)
-    assert.deepEqual(Object.keys(held).toSorted(), ['content', 'name'], 'both are waited for at once')
+    const both = changed.until(() => Object.keys(held).length === 2)
+    await within(both, () => `only ${Object.keys(held).join()} is waited for, and both should be at once`)
+    assert.deepEqual(Object.keys(held).toSorted(), ['content', 'name'])
     let isTold = false
     void admitted.then(() => (isTold = true))
     held[first]?.()
