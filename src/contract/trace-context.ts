@@ -82,6 +82,11 @@ export function attemptSpanId(runId: string, step: number, attempt: number): str
   return hashed(`attempt ${runId} ${step} ${attempt}`).slice(0, 16)
 }
 
+/** `at`: when the attempt to deliver began, as it is told. */
+export function deliverySpanId(runId: string, at: string): string {
+  return hashed(`delivery ${runId} ${at}`).slice(0, 16)
+}
+
 /** A hash of zeros, which would mean "none", has never been seen. */
 function hashed(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex')

@@ -6,7 +6,7 @@
  * followed, so that no other host sees the secret.
  */
 import type { DeliveryFault } from '../contract/delivery.ts'
-import { runSpanId, type Sampler, traceHeaders } from '../contract/trace-context.ts'
+import { deliverySpanId, type Sampler, traceHeaders } from '../contract/trace-context.ts'
 import { instantText } from '../contract/instant.ts'
 import { retryAfterMs } from '../contract/retry-after.ts'
 import type { Egress, EgressAnswer, EgressResponse } from '../egress/egress.ts'
@@ -45,7 +45,8 @@ export async function deliver(letter: Envelope, parts: DeliverParts, signal: Abo
   const { egress, sampler = null, secrets, tryTimeoutMs = TRY_TIMEOUT_MS } = parts
   const { callback, runId } = letter
   const startedAt = Date.now()
-  if (secrets === null) return unsigned(startedAt)
+  const at = instantText(startedAt)
+  if (secrets === null) return unsigned(at)
   const limit = timeLimit(tryTimeoutMs, signal)
   const answer = await egress.request({
     purpose: 'callback',
@@ -53,7 +54,7 @@ export async function deliver(letter: Envelope, parts: DeliverParts, signal: Abo
     url: callback.url,
     headers: {
       ...headersOf(letter, secrets, startedAt),
-      ...traceHeaders(callback.trace ?? null, { runId, spanId: runSpanId(runId) }, sampler),
+      ...traceHeaders(callback.trace ?? null, { runId, spanId: deliverySpanId(runId, at) }, sampler),
     },
     body: letter.body,
     signal: limit.signal,
@@ -66,13 +67,13 @@ export async function deliver(letter: Envelope, parts: DeliverParts, signal: Abo
     kind: fault === null ? 'stored' : fault === 'gone' ? 'gone' : 'failed',
     askedMs: response === null ? null : retryAfterMs(response.headers, Date.now()),
     attempt: {
-      at: instantText(startedAt),
+      at,
       status: response?.status ?? null,
       // Without its parameters: of foreign words no more than are needed.
       content_type: response?.headers['content-type']?.split(';', 1)[0]?.trim().slice(0, 100) ?? null,
       fault,
       error,
-      duration_ms: Date.now() - startedAt,
+      duration_ms: Math.max(0, Date.now() - startedAt),
     },
   }
   // The headers are the answer; nobody waits for the rest.
@@ -105,12 +106,12 @@ function problemOf({ status }: EgressResponse): Problem {
 }
 
 /** A run that was taken while there was a secret, and outlasted a change of the settings. */
-function unsigned(at: number): TryOutcome {
+function unsigned(at: string): TryOutcome {
   return {
     kind: 'failed',
     askedMs: null,
     attempt: {
-      at: instantText(at),
+      at,
       status: null,
       content_type: null,
       fault: 'not_sent',

@@ -4,9 +4,10 @@
  *
  * Entries come cleared of secrets, so that a label cannot hold one. Memory: one small record a run that is going.
  */
-import { isRawNumber, type Json } from '../contract/json.ts'
+import type { Json } from '../contract/json.ts'
 import type { JournalEntry } from '../engine/ports.ts'
 import type { EngineMetrics } from './engine-metrics.ts'
+import { numberOf, textOf } from './entry-facts.ts'
 
 /** A run that is going, in ms since the epoch. */
 interface Going {
@@ -60,7 +61,7 @@ export function createJournalMetrics(metrics: EngineMetrics): RecordEntry {
       case 'tool_ended':
         return recordCall(metrics, entry)
       case 'call_not_sent':
-        return metrics.callsUnsent.add([textOf(entry['status']), textOf(entry['reason'])])
+        return metrics.callsUnsent.add([labelOf(entry['status']), labelOf(entry['reason'])])
       case 'callback_attempt':
         metrics.callbackTries.add([answerClass(entry['status'])])
         return metrics.callbackSeconds.observe([], secondsOf(entry['duration_ms']))
@@ -80,16 +81,16 @@ export function createJournalMetrics(metrics: EngineMetrics): RecordEntry {
 }
 
 function recordEnd(metrics: EngineMetrics, entry: JournalEntry): void {
-  const status = textOf(entry['status'])
-  metrics.runsEnded.add([status, textOf(entry['error_code'] ?? entry['limit_reached'])])
+  const status = labelOf(entry['status'])
+  metrics.runsEnded.add([status, labelOf(entry['error_code'] ?? entry['limit_reached'])])
   metrics.runSeconds.observe([status], secondsOf(entry['duration_ms']))
   metrics.runSteps.observe([], numberOf(entry['steps']) ?? 0)
 }
 
 function recordAttempt(metrics: EngineMetrics, entry: JournalEntry): void {
-  const provider = textOf(entry['provider'])
-  const model = textOf(entry['model'])
-  metrics.attempts.add([provider, model, entry['error_code'] === null ? 'ok' : textOf(entry['error_code'])])
+  const provider = labelOf(entry['provider'])
+  const model = labelOf(entry['model'])
+  metrics.attempts.add([provider, model, entry['error_code'] === null ? 'ok' : labelOf(entry['error_code'])])
   metrics.attemptSeconds.observe([provider, model], secondsOf(entry['duration_ms']))
   metrics.attemptQueue.observe([provider], secondsOf(entry['queued_ms']))
   const firstTokenMs = numberOf(entry['first_token_ms'])
@@ -101,12 +102,12 @@ function recordAttempt(metrics: EngineMetrics, entry: JournalEntry): void {
   const reasoning = numberOf(entry['reasoning_tokens']) ?? 0
   if (reasoning > 0) metrics.reasoningTokens.add([provider, model], reasoning)
   const cost = numberOf(entry['cost'])
-  if (cost !== null) metrics.cost.add([provider, model, textOf(entry['currency'])], cost)
+  if (cost !== null) metrics.cost.add([provider, model, labelOf(entry['currency'])], cost)
 }
 
 function recordCall(metrics: EngineMetrics, entry: JournalEntry): void {
-  const tool = textOf(entry['tool'])
-  metrics.calls.add([tool, textOf(entry['outcome'])])
+  const tool = labelOf(entry['tool'])
+  metrics.calls.add([tool, labelOf(entry['outcome'])])
   metrics.callRequests.add([tool], numberOf(entry['attempts']) ?? 0)
   metrics.callSeconds.observe([tool], secondsOf(entry['duration_ms']))
 }
@@ -116,14 +117,8 @@ function answerClass(status: Json | undefined): string {
   return number === null ? 'none' : `${Math.floor(number / 100)}xx`
 }
 
-function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : 'none'
-}
-
-/** A number of many digits is kept as its text (`JSON.rawJSON`); a count needs no more than a double. */
-function numberOf(value: Json | undefined): number | null {
-  if (typeof value === 'number') return value
-  return isRawNumber(value) ? Number(value.rawJSON) : null
+function labelOf(value: Json | undefined): string {
+  return textOf(value) ?? 'none'
 }
 
 function secondsOf(ms: Json | undefined): number {

@@ -4,7 +4,6 @@
  *
  * A span is made when it is over; what is kept of a run that is going is one small record. Entries come cleared of secrets.
  */
-import type { Json } from '../contract/json.ts'
 import type { RunRequest } from '../contract/run-request.ts'
 import {
   attemptSpanId,
@@ -16,7 +15,8 @@ import {
   traceIdOf,
 } from '../contract/trace-context.ts'
 import type { JournalEntry } from '../engine/ports.ts'
-import type { Attributes, Span, SpanEvent } from './span.ts'
+import { numberOf, textOf } from './entry-facts.ts'
+import { knownAttributes, type Span, type SpanEvent } from './span.ts'
 
 /** What a run's spans need to know of it beside its entries. */
 export interface TracedRun {
@@ -160,7 +160,7 @@ function runSpan(open: Going, entry: JournalEntry, at: number): Span {
     events: open.stepEvents,
     droppedEvents: open.droppedEvents,
     failed: errorCode !== null,
-    attributes: known({
+    attributes: knownAttributes({
       'gen_ai.operation.name': 'invoke_agent',
       'gen_ai.provider.name': providerName(open.provider),
       'gen_ai.request.model': open.model,
@@ -183,7 +183,7 @@ function stepSpan(open: Going, at: number): Span {
     events: open.stepEvents,
     droppedEvents: open.droppedEvents,
     failed: open.stepFault !== null,
-    attributes: known({ 'theloop.step': open.step, 'error.type': open.stepFault }),
+    attributes: knownAttributes({ 'theloop.step': open.step, 'error.type': open.stepFault }),
   })
 }
 
@@ -204,7 +204,7 @@ function attemptSpan(open: Going, entry: JournalEntry, at: number): Span {
     startMs: at - (numberOf(entry['duration_ms']) ?? 0),
     endMs: at,
     failed: errorCode !== null && !NO_FAILURES.has(errorCode),
-    attributes: known({
+    attributes: knownAttributes({
       'gen_ai.operation.name': 'chat',
       'gen_ai.provider.name': providerName(textOf(entry['provider']) ?? ''),
       'gen_ai.request.model': model,
@@ -249,7 +249,7 @@ function callSpan(open: Going, entry: JournalEntry, at: number): Span {
     startMs: at - (numberOf(entry['duration_ms']) ?? 0),
     endMs: at,
     failed: FAILED_CALLS.has(outcome),
-    attributes: known({
+    attributes: knownAttributes({
       'gen_ai.operation.name': 'execute_tool',
       'gen_ai.tool.name': tool,
       'gen_ai.tool.call.id': callId,
@@ -264,18 +264,4 @@ function callSpan(open: Going, entry: JournalEntry, at: number): Span {
 /** Where the conventions have a word of their own. */
 function providerName(provider: string): string {
   return provider === 'kimi' ? 'moonshot_ai' : provider
-}
-
-function known(attributes: Readonly<Record<string, string | number | boolean | null>>): Attributes {
-  return Object.fromEntries(
-    Object.entries(attributes).filter((one): one is [string, string | number | boolean] => one[1] !== null),
-  )
-}
-
-function textOf(value: Json | undefined): string | null {
-  return typeof value === 'string' ? value : null
-}
-
-function numberOf(value: Json | undefined): number | null {
-  return typeof value === 'number' ? value : null
 }

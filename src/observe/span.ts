@@ -32,6 +32,13 @@ export interface SpanEvent {
   readonly attributes: Attributes
 }
 
+/** Without those that are null: what is not known is not told. */
+export function knownAttributes(attributes: Readonly<Record<string, Attributes[string] | null>>): Attributes {
+  return Object.fromEntries(
+    Object.entries(attributes).filter((one): one is [string, Attributes[string]] => one[1] !== null),
+  )
+}
+
 const KINDS = { internal: 1, client: 3 } as const
 const STATUS_ERROR = 2
 const SAMPLED = 0x01

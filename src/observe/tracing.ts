@@ -7,6 +7,7 @@ import { type Sampler, type TraceContext, traceIdOf } from '../contract/trace-co
 import type { Egress } from '../egress/egress.ts'
 import type { JournalEntry } from '../engine/ports.ts'
 import type { EngineMetrics } from './engine-metrics.ts'
+import { deliverySpan } from './delivery-span.ts'
 import { createRunSpans, type TracedRun } from './run-spans.ts'
 import { createSampler, type SamplerName } from './sampler.ts'
 import { createSpanExporter } from './span-exporter.ts'
@@ -37,7 +38,7 @@ export interface Tracing {
   readonly sampler: Sampler
   /** Also of a run that an earlier life left, before its end is journalled. */
   begin(run: TracedRun): void
-  /** Of a run of which only the log still speaks: the context it came with. */
+  /** Of a run of which only the log and its delivery still speak: the context it came with. */
   follow(runId: string, context: TraceContext | null): void
   /** `at`: ms since the epoch. */
   note(entry: JournalEntry, at: number): void
@@ -47,8 +48,14 @@ export interface Tracing {
   close(signal: AbortSignal): Promise<void>
 }
 
-/** Of so many runs log lines know the trace, the oldest forgotten first. */
+/** Of so many runs log lines and deliveries know the trace, the oldest forgotten first. */
 const MAX_TRACES = 20_000
+
+interface Trace {
+  readonly id: string
+  /** What the run came with; null: a trace of its own. */
+  readonly parent: TraceContext | null
+}
 
 export function createTracing(settings: TracingSettings, parts: TracingParts): Tracing {
   const { journal, metrics, version } = parts
@@ -69,15 +76,15 @@ export function createTracing(settings: TracingSettings, parts: TracingParts): T
     onSpans: (outcome, count) => metrics.spans.add([outcome], count),
   })
   const spans = createRunSpans({ sampler, redact: parts.redact, emit: (span) => exporter.add(span) })
-  const traces = new Map<string, string>()
+  const traces = new Map<string, Trace>()
 
-  function know(runId: string, traceId: string): void {
-    traces.set(runId, traceId)
+  function know(runId: string, trace: Trace): void {
+    traces.set(runId, trace)
     const [oldest] = traces.size > MAX_TRACES ? traces.keys() : []
     if (oldest !== undefined) traces.delete(oldest)
   }
 
-  const follow: Tracing['follow'] = (runId, context) => know(runId, traceIdOf(runId, context))
+  const follow: Tracing['follow'] = (runId, context) => know(runId, { id: traceIdOf(runId, context), parent: context })
 
   function begin(run: TracedRun): void {
     follow(run.runId, run.request.trace ?? null)
@@ -88,18 +95,26 @@ export function createTracing(settings: TracingSettings, parts: TracingParts): T
     const { event, run_id, trace_id } = entry
     if (run_id === null) return entry
     if (event === 'accepted' && typeof trace_id === 'string') {
-      know(run_id, trace_id)
+      know(run_id, { id: trace_id, parent: null })
       return entry
     }
     const known = traces.get(run_id)
-    return known === undefined ? entry : { ...entry, trace_id: known }
+    return known === undefined ? entry : { ...entry, trace_id: known.id }
+  }
+
+  function note(entry: JournalEntry, at: number): void {
+    spans.note(entry, at)
+    if (entry.event !== 'callback_attempt' || entry.run_id === null) return
+    const trace = traces.get(entry.run_id)
+    if (trace === undefined || !sampler(trace.id, trace.parent)) return
+    exporter.add(deliverySpan(entry.run_id, trace.parent, entry))
   }
 
   return {
     sampler,
     begin,
     follow,
-    note: (entry, at) => spans.note(entry, at),
+    note,
     marked,
     close: (signal) => exporter.close(signal),
   }

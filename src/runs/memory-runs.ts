@@ -224,7 +224,8 @@ class Registry implements RunStore, RunQueue, EventLog {
     const entry = this.#runs.get(runId)
     if (entry === undefined) return
     addAttempt(entry.delivery, attempt)
-    this.#options.journal({ event: 'callback_attempt', run_id: runId, ...attempt })
+    const made = entry.delivery.attempts_left_off + entry.delivery.attempts.length
+    this.#options.journal({ event: 'callback_attempt', run_id: runId, attempt: made, ...attempt })
     if (entry.state !== 'ended') return
     entry.delivery.state = state
     if (state !== 'undelivered' && state !== 'gone') return

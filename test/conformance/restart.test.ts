@@ -226,25 +226,38 @@ test('§12.7 a run that was cut by a kill is ended in its caller’s trace, and 
   const second = await start()
   await second.engine.line(({ event }) => event === 'callback_attempt')
   const [told] = receiver.received
-  const [, traceId, spanId] = String(told?.headers['traceparent']).split('-')
-  assert.deepEqual([traceId, told?.headers['tracestate']], [trace, 'rojo=1'])
+  assert.equal(told?.headers['tracestate'], 'rojo=1')
   const linesOf = ({ lines }: EngineProcess) => lines.filter(({ run_id }) => run_id === accepted.run_id)
   await within(
-    until(() => collector.spans.some(({ name }) => name === 'invoke_agent')),
-    () => 'the run has no span',
+    until(() =>
+      ['invoke_agent', 'POST callback'].every((wanted) => collector.spans.some(({ name }) => name === wanted)),
+    ),
+    () => 'the run or its delivery has no span',
   )
   const [run] = collector.spans.filter(({ name }) => name === 'invoke_agent')
-  assert.deepEqual([run?.traceId, run?.spanId, run?.parentSpanId], [trace, spanId, '00f067aa0ba902b7'])
+  assert.deepEqual([run?.traceId, run?.parentSpanId], [trace, '00f067aa0ba902b7'])
   assert.deepEqual([run?.failed, run?.attributes['error.type']], [true, 'engine_restarted'])
   await kill(second.engine)
 
   // It had ended: no span of it is sent again, and what is told of it is still told of its trace.
   const third = await start()
   await third.engine.line(({ event }) => event === 'delivered')
-  assert.equal((await receiver.nth(2)).headers['traceparent'], told?.headers['traceparent'])
+  await receiver.nth(2)
   for (const line of [...linesOf(second.engine), ...linesOf(third.engine)]) assert.equal(line['trace_id'], trace)
   await endInPeace(third.engine)
   assert.equal(collector.spans.filter(({ name }) => name === 'invoke_agent').length, 1)
+  const deliveries = collector.spans.filter(({ name }) => name === 'POST callback')
+  assert.deepEqual(
+    receiver.received.map(({ headers }) => headers['traceparent']),
+    deliveries.map(({ spanId }) => `00-${trace}-${spanId}-01`),
+  )
+  assert.deepEqual(
+    deliveries.map((span) => [span.parentSpanId, span.failed, span.attributes['http.request.resend_count']]),
+    [
+      [run?.spanId, true, undefined],
+      [run?.spanId, false, 1],
+    ],
+  )
 })
 
 test('SE-01: what a run that an earlier life left has of secrets is cleared like any other', async (t) => {

@@ -13,8 +13,11 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const PARENT = '00f067aa0ba902b7'
 const CALLER = { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: 'rojo=1', baggage: 'user=SECRET-baggage' }
 
-const place = ({ attributes, name }: ReceivedSpan) =>
-  name.startsWith('chat ') ? `chat ${attributes['theloop.attempt']}` : name
+/** What siblings are ordered by. */
+function place({ attributes, name }: ReceivedSpan): string {
+  if (name.startsWith('chat ')) return `chat ${attributes['theloop.attempt']}`
+  return name.startsWith('POST ') ? `${name} ${attributes['http.request.resend_count'] ?? 0}` : name
+}
 
 /** The tree as lines, children indented below their parents: attempts and steps in their order, tools by name (they go side by side). */
 function tree(spans: readonly ReceivedSpan[], parent: string, depth = 0): string[] {
@@ -29,7 +32,7 @@ function tree(spans: readonly ReceivedSpan[], parent: string, depth = 0): string
 
 test('§12.7 a run with retries, a fallback and tools is one tree in its caller’s trace', async (t) => {
   const collector = await startOtlpReceiver(t)
-  const receiver = await startReceiver(t)
+  const receiver = await startReceiver(t, [503, 204])
   const first = await startProvider(t, [
     refuses(503),
     asksFor(['getOrders', { id: 'CONTENT' }], ['slow', {}]),
@@ -41,6 +44,7 @@ test('§12.7 a run with retries, a fallback and tools is one tree in its caller�
     OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.endpoint}/`,
     OTEL_EXPORTER_OTLP_HEADERS: 'x-api-key=otlp-SECRET%2C1',
     OTEL_SERVICE_NAME: 'shop-agent',
+    CALLBACK_SCHEDULE: '0.1',
   })
   const client = new EngineClient(engine)
   const llm = { ...first.llm({ model: 'model-a' }), fallbacks: [second.llm({ model: 'model-b' })] }
@@ -56,13 +60,15 @@ test('§12.7 a run with retries, a fallback and tools is one tree in its caller�
       CALLER,
     )
     .then((answer) => answer.json<{ run_id: string }>())
-  await receiver.nth(1)
+  await receiver.nth(2)
   await engine.line(({ event, run_id: id }) => event === 'delivered' && id === run_id)
   await endInPeace(engine)
 
   const spans = await collector.count(1)
   assert.deepEqual(tree(spans, PARENT), [
     'invoke_agent',
+    '  POST callback !status',
+    '  POST callback',
     '  step 1',
     '    chat model-a !overloaded',
     '    chat model-a',
@@ -125,15 +131,37 @@ test('§12.7 a run with retries, a fallback and tools is one tree in its caller�
   const withUsage = spans.filter(({ attributes }) => Object.keys(attributes).some((name) => name.includes('usage')))
   assert.ok(withUsage.every(({ name }) => name.startsWith('chat ')))
 
-  // Out: every request to a tool is inside the span of its call, the callback inside that of the run; providers are told nothing.
+  // Out: every request to a tool is inside the span of its call, every one to the callback is a span of its own; providers are told nothing.
   for (const { headers, tool } of tools.calls) {
     const parent = named(`execute_tool ${tool}`)[0]?.spanId
     assert.equal(headers['traceparent'], `00-${TRACE}-${parent}-01`)
     assert.equal(headers['tracestate'], 'rojo=1')
     assert.equal(headers['baggage'], undefined)
   }
-  const [delivery] = receiver.received
-  assert.equal(delivery?.headers['traceparent'], `00-${TRACE}-${run.spanId}-01`)
+  const deliveries = named('POST callback').toSorted((left, right) => (left.startNs < right.startNs ? -1 : 1))
+  assert.deepEqual(
+    receiver.received.map(({ headers }) => headers['traceparent']),
+    deliveries.map(({ spanId }) => `00-${TRACE}-${spanId}-01`),
+  )
+  assert.deepEqual(
+    deliveries.map(({ attributes, kind, failed }) => ({ ...attributes, kind, failed })),
+    [
+      {
+        'http.request.method': 'POST',
+        'http.response.status_code': 503,
+        'error.type': 'status',
+        kind: 'client',
+        failed: true,
+      },
+      {
+        'http.request.method': 'POST',
+        'http.request.resend_count': 1,
+        'http.response.status_code': 204,
+        kind: 'client',
+        failed: false,
+      },
+    ],
+  )
   for (const { headers } of [...first.received, ...second.received]) {
     assert.deepEqual(
       [headers['traceparent'], headers['tracestate'], headers['baggage']],
@@ -175,20 +203,25 @@ test('§12.7 what the caller did not record is not recorded here either, unless 
   const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint }
   const unsampled = { traceparent: `00-${TRACE}-${PARENT}-00` }
   const tools = await startTools(t, { getOrders: ok(1) })
+  const receiver = await startReceiver(t)
   const provider = await startProvider(t, [
     asksFor(['getOrders', {}]),
     says('ok'),
     asksFor(['getOrders', {}]),
     says('ok'),
   ])
-  const body = () => runBody({ llm: provider.llm(), tools: [tools.tool('getOrders')], wait: true })
+  const callback = receiver.callback()
+  const body = () => runBody({ llm: provider.llm(), tools: [tools.tool('getOrders')], wait: true, callback })
   for (const sampler of ['parentbased_always_on', 'always_on']) {
     const engine = await ownEngine(t, { ...environment, OTEL_TRACES_SAMPLER: sampler })
     assert.equal((await new EngineClient(engine).post(body(), unsampled)).status, 200)
     await endInPeace(engine)
   }
-  const spans = await collector.count(6)
-  assert.equal(spans.filter(({ name }) => name === 'invoke_agent').length, 1)
+  const spans = await collector.count(7)
+  for (const once of ['invoke_agent', 'POST callback']) {
+    assert.equal(spans.filter(({ name }) => name === once).length, 1)
+  }
+  assert.equal(receiver.received.length, 2)
   assert.match(String(tools.calls[0]?.headers['traceparent']), new RegExp(`^00-${TRACE}-(?!${PARENT})[0-9a-f]{16}-00$`))
   assert.match(String(tools.calls[1]?.headers['traceparent']), new RegExp(`^00-${TRACE}-(?!${PARENT})[0-9a-f]{16}-01$`))
 })
