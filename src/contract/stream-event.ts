@@ -25,6 +25,7 @@ export const streamEvents = {
     step: step(),
     n: Type.Integer({ minimum: 1 }),
     ok: Type.Boolean(),
+    deferred: Type.Optional(Type.Boolean({ description: 'true: there is no result yet' })),
     result: Type.Optional(anyJson()),
   }),
   wait: closed({

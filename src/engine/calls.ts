@@ -175,6 +175,7 @@ async function send(
       step: batch.step,
       n,
       ok: outcome.kind === 'ok' || outcome.kind === 'deferred',
+      ...(outcome.kind === 'deferred' ? { deferred: true } : {}),
       ...(stream.tool_results && outcome.kind === 'ok' ? { result: outcome.result } : {}),
     },
   })

@@ -5,7 +5,8 @@
  * (`metadata.void`) and told of (CUSTOM `reset`): the last assistant message with text and without that mark holds the
  * run's text. A client reads every answer with a fresh verifier and the messages it has, so a reader that resumes is first
  * told the run and what is open, under the ids it knows. The place stands on the last chunk of an event that changes a
- * message, for told twice it would be added twice.
+ * message, for told twice it would be added twice. The end changes none and has no place: whoever comes back behind it is
+ * told it again, for a client takes an answer without an end for a failure.
  */
 import { assertNever } from '../contract/assert-never.ts'
 import type { Json, JsonObject } from '../contract/json.ts'
@@ -37,7 +38,7 @@ class AgUiTranslator implements StreamTranslator {
   readonly #shown = new Set<Part>()
   /** A call of this step was shown. */
   #called = false
-  /** Calls without a result: number within the run → id. As many as run side by side. */
+  /** Calls without a result: number within the run → id. As many as one step may have. */
   readonly #calls = new Map<number, string>()
   #chunks: Chunk[] = []
 
@@ -220,7 +221,9 @@ class AgUiTranslator implements StreamTranslator {
     return this.#tellings === 0 ? id : `${id}~${this.#tellings}`
   }
 
-  #result({ n, ok, result }: Data<'tool_result'>): void {
+  /** A call that was deferred has no result: the end names it. */
+  #result({ n, ok, deferred, result }: Data<'tool_result'>): void {
+    if (deferred === true) return
     const toolCallId = this.#calls.get(n) ?? this.#callId(n)
     this.#calls.delete(n)
     this.#sayWhole({
@@ -237,13 +240,15 @@ class AgUiTranslator implements StreamTranslator {
     this.#endStep()
     const { status, error } = done
     if (error !== null) {
-      this.#sayWhole({ type: 'RUN_ERROR', message: error.message, code: error.code })
+      this.#say({ type: 'RUN_ERROR', message: error.message, code: error.code })
       return
     }
     const runId = this.#runId ?? ''
     const finished = { type: 'RUN_FINISHED', threadId: runId, runId }
-    if (status === 'cancelled') this.#sayWhole({ ...finished, outcome: { type: 'cancelled' } })
-    else this.#sayWhole({ ...finished, outcome: { type: 'success' }, result: { run_id: runId, ...done } })
+    if (status === 'cancelled') return this.#say({ ...finished, outcome: { type: 'cancelled' } })
+    const pending = [...this.#calls.values()]
+    const outcome = { type: 'success', ...(pending.length === 0 ? {} : { pendingToolCallIds: pending }) }
+    this.#say({ ...finished, outcome, result: { run_id: runId, ...done } })
   }
 }
 

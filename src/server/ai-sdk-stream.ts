@@ -45,7 +45,7 @@ class AiSdkTranslator implements StreamTranslator {
   #open: Part | null = null
   /** A call of this step was shown. */
   #called = false
-  /** Calls without a result: number within the run → id. As many as run side by side. */
+  /** Calls without a result: number within the run → id. As many as one step may have. */
   readonly #calls = new Map<number, string>()
   /** Chunks of the run's end that the reader has. */
   #endHad = 0
@@ -181,7 +181,9 @@ class AiSdkTranslator implements StreamTranslator {
     })
   }
 
-  #result({ n, ok, result }: Data<'tool_result'>): void {
+  /** A call that was deferred has no result: its part goes on waiting for one. */
+  #result({ n, ok, deferred, result }: Data<'tool_result'>): void {
+    if (deferred === true) return
     const toolCallId = this.#calls.get(n) ?? `${this.#runId}:${n}`
     this.#calls.delete(n)
     const facts = { toolCallId, dynamic: true, providerExecuted: true }

@@ -150,7 +150,7 @@ test('every event as AG-UI events, an id where a reader can go on', async (t) =>
     ['12-6', { type: 'TEXT_MESSAGE_CONTENT', messageId: third, delta: 'Sorry.' }],
     [null, { type: 'TEXT_MESSAGE_END', messageId: third }],
     [null, { type: 'STEP_FINISHED', stepName: 'step 1' }],
-    ['13-1', { type: 'RUN_FINISHED', ...run, outcome: { type: 'success' }, result: { run_id: 'R', ...done } }],
+    [null, { type: 'RUN_FINISHED', ...run, outcome: { type: 'success' }, result: { run_id: 'R', ...done } }],
   ]
   // A parser of server-sent events tells the last id again for an event that brings none.
   const ids = new Set(reader.raw.matchAll(/^id: (\S+)$/gm).map(([, id]) => id))
@@ -186,7 +186,7 @@ test('an AG-UI reader that was told the run under ids that are gone is told it a
       ['RUN_STARTED', 'STEP_STARTED', 'TEXT_MESSAGE_START'],
     )
     assert.equal(JSON.parse(rest.messages[2]?.data ?? '').messageId, `${ID}~${telling}:1.1`)
-    assert.equal(rest.messages.at(-1)?.id, `13-1~${telling}`)
+    assert.equal(rest.messages.findLast(({ id }) => id !== undefined)?.id, `12-6~${telling}`)
     given = `88-8~${telling}`
   }
 })
@@ -229,14 +229,24 @@ test('a foreign reader is told a live run event by event, merged as its own form
   }
 })
 
-test('the last id is 204 in every form, an earlier one is not', async (t) => {
+test('behind its last id an AI SDK reader is told 204, an AG-UI reader the end again', async (t) => {
   const { port, runs } = await startServer(t)
   play(runs)
-  for (const format of ['ai-sdk', 'ag-ui']) {
-    const headers = { 'last-event-id': '13-1' }
-    assert.equal((await call(port, { ...at(format), headers })).status, 204)
-    assert.equal((await call(port, { path: `${PATH}&format=${format}&last_event_id=12-6~e2` })).status, 200)
+  const lastId = async (format: string) => {
+    const reader = await readStream(port, at(format))
+    await reader.ended
+    return reader.messages.findLast(({ id }) => id !== undefined)?.id ?? ''
   }
+  const aiSdk = { ...at('ai-sdk'), headers: { 'last-event-id': await lastId('ai-sdk') } }
+  assert.equal((await call(port, aiSdk)).status, 204)
+  assert.equal((await call(port, { path: `${PATH}&format=ai-sdk&last_event_id=12-6~e2` })).status, 200)
+
+  const again = await readStream(port, { ...at('ag-ui'), headers: { 'last-event-id': await lastId('ag-ui') } })
+  await again.ended
+  assert.deepEqual(
+    again.messages.map(({ data }) => JSON.parse(data).type),
+    ['RUN_STARTED', 'STEP_STARTED', 'TEXT_MESSAGE_START', 'TEXT_MESSAGE_END', 'STEP_FINISHED', 'RUN_FINISHED'],
+  )
 })
 
 test('a format that is none, or stands twice, is 400 with those there are; never another form instead', async (t) => {
