@@ -11,7 +11,7 @@ export interface BodyHeaders {
   readonly 'content-encoding'?: string | undefined
 }
 
-const JSON_MEDIA_TYPE = /^application\/(?:[\w.-]+\+)?json$/i
+const JSON_MEDIA_TYPE = /^application\/json$/i
 const CHARSET = /;\s*charset\s*=\s*"?([^\s";]*)/i
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

@@ -276,12 +276,7 @@ test('a POST without any body is 400', async (t) => {
   assert.equal((await call(port, { method: 'POST', path: '/runs', headers: ENGINE })).status, 400)
 })
 
-for (const type of [
-  'application/json',
-  'application/json; charset=utf-8',
-  'Application/JSON;charset="UTF-8"',
-  'application/vnd.x+json',
-]) {
+for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"']) {
   test(`the content type ${type} is JSON`, async (t) => {
     const { port, runs, bodies } = await startServer(t)
     runs.add()
@@ -294,6 +289,9 @@ const badTypes = [
   { 'content-type': 'text/plain' },
   { 'content-type': 'application/x-www-form-urlencoded' },
   { 'content-type': 'application/jsonp' },
+  { 'content-type': 'application/vnd.x+json' },
+  { 'content-type': 'text/json' },
+  { 'content-type': 'application/json; charset=utf-16' },
   { 'content-type': 'application/json; charset=windows-1251' },
   { 'content-type': 'nonsense' },
   { 'content-type': 'application/json', 'content-encoding': 'gzip' },
