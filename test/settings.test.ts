@@ -137,7 +137,17 @@ test('a fault in them names the variable and no secret', () => {
   }
 })
 
-for (const zone of ['America/New York', 'Etc/Unknown', 'GMT+7', '+07:00', '5', 'Europe', 'Local']) {
+for (const zone of [
+  'America/New York',
+  'Etc/Unknown',
+  'GMT+7',
+  '+07:00',
+  '5',
+  'Europe',
+  'Local',
+  'BST',
+  'SystemV/PST8',
+]) {
   test(`TZ-02: DEFAULT_TIMEZONE=${zone} stops the start with a line that names it`, () => {
     const [fault, ...others] = faultsOf({ DEFAULT_TIMEZONE: zone })
     assert.match(fault ?? '', /^DEFAULT_TIMEZONE must be an IANA time zone/)

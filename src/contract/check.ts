@@ -5,6 +5,7 @@
  * `MAX_FAULTS`, so that a hostile body cannot make the answer larger than itself.
  */
 import type { Fault } from './errors.ts'
+import { isInstant } from './instant.ts'
 import { isJsonObject, isRawNumber, type Json } from './json.ts'
 import type { Keywords } from './schema.ts'
 
@@ -101,16 +102,12 @@ function checkText(schema: Keywords, value: string, path: string, faults: Faults
   }
 }
 
-const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/
-
-function isInstant(value: string): boolean {
-  return INSTANT.test(value) && !Number.isNaN(Date.parse(value))
-}
-
 function checkNumber(schema: Keywords, value: Json, path: string, faults: Faults): void {
   const number = isRawNumber(value) ? Number(value.rawJSON) : Number(value)
-  const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity } = schema
-  if (number < minimum || number > maximum || number <= exclusiveMinimum) {
+  const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum } = schema
+  // Where nothing bounds it a number may be -1e400, which is no double.
+  const tooSmall = number < minimum || (exclusiveMinimum !== undefined && number <= exclusiveMinimum)
+  if (tooSmall || number > maximum) {
     faults.add(path, `must be ${wanted(schema)}; got ${got(schema, value)}`)
   }
 }
@@ -208,7 +205,9 @@ function range(minimum: number, maximum: number): string {
 function got(schema: Keywords, value: Json): string {
   if (Array.isArray(value)) return 'an array'
   if (isJsonObject(value)) return 'an object'
-  if (schema['x-secret'] === true) return value === null ? 'null' : `a ${isRawNumber(value) ? 'number' : typeof value}`
+  // What stands in the place of an object or a list may be what belongs inside: an address with its query, a header, a key.
+  const secretive = schema['x-secret'] === true || typesOf(schema).some((type) => type === 'object' || type === 'array')
+  if (secretive && value !== null) return `a ${isRawNumber(value) ? 'number' : typeof value}`
   const shown = JSON.stringify(value)
   return shown.length > 60 ? `${shown.slice(0, 60)}… (${shown.length} characters)` : shown
 }

@@ -6,7 +6,7 @@
  */
 import { AMOUNT_RULE, amountText } from './amount.ts'
 import { check, Faults } from './check.ts'
-import type { Json } from './json.ts'
+import { type Json, rounded } from './json.ts'
 import type { Warning } from './result.ts'
 import {
   defaults,
@@ -122,8 +122,8 @@ type WirePricing = NonNullable<RunRequestBody['llm']['pricing']>
 
 function params(wire: NonNullable<RunRequestBody['llm']['params']>): Params {
   return {
-    temperature: wire.temperature ?? null,
-    top_p: wire.top_p ?? null,
+    temperature: double(wire.temperature),
+    top_p: double(wire.top_p),
     max_output_tokens: wire.max_output_tokens ?? null,
     thinking: wire.thinking ?? null,
     parallel_tool_calls: wire.parallel_tool_calls ?? null,
@@ -131,6 +131,11 @@ function params(wire: NonNullable<RunRequestBody['llm']['params']>): Params {
     seed: wire.seed ?? null,
     extra: wire.extra ?? {},
   }
+}
+
+/** Of a param that is reckoned with: digits beyond a double's mean nothing there. */
+function double(value: Json | undefined): number | null {
+  return value == null ? null : Number(rounded(value))
 }
 
 function pricing(wire: WirePricing, path: string, faults: Faults): Pricing {

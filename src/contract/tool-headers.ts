@@ -28,7 +28,7 @@ export function allowedHeaders(
     else if (RESERVED.has(key) || !(key === 'authorization' || key.startsWith('x-'))) {
       warnings.push({
         code: 'header_dropped',
-        message: `${name} is not sent: only Authorization and X-* headers are, and not those the engine sets itself`,
+        message: `${name.slice(0, 64)} is not sent: only Authorization and X-* headers are, and not those the engine sets itself`,
         path: place,
       })
     } else if (!VALUE.test(value) || value !== value.trim()) {

@@ -35,7 +35,7 @@ export function localTime(ms: number, timezone: string): string {
   const parts: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {}
   for (const part of formatterOf(timezone).formatToParts(ms)) parts[part.type] = part.value
   const offset = parts.timeZoneName?.replace('GMT', '') || '+00:00'
-  return `${parts.weekday} ${parts.year}-${parts.month}-${parts.day} ${parts.hour}:${parts.minute} ${offset}`
+  return `${parts.weekday} ${parts.year?.padStart(4, '0')}-${parts.month}-${parts.day} ${parts.hour}:${parts.minute} ${offset}`
 }
 
 /** The sentence in the system text that explains the stamps. Fixed for a time zone. */

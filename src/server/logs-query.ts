@@ -1,7 +1,7 @@
 /** Reads the query of GET /logs: every fault with the parameter as its path. Pure. SPEC §12.4. */
 import { MAX_FAULTS } from '../contract/check.ts'
 import type { Fault } from '../contract/errors.ts'
-import { instantOf } from '../contract/instant.ts'
+import { instantOf, isInstant } from '../contract/instant.ts'
 import { type LogQuery, positionOf } from '../journal/log-query.ts'
 
 /** Of one page. */
@@ -53,7 +53,7 @@ export function parseLogsQuery(query: Readonly<Record<string, unknown>>): Parsed
   const event = value('event', 'the name of an event, such as ended', name)
   const read: LogQuery = {
     runId: value('run_id', 'an id of 1 to 100 characters', word(100)),
-    sessionId: value('session_id', 'an id of 1 to 200 characters', word(200)),
+    sessionId: value('session_id', 'an id of 1 to 500 characters', word(500)),
     event,
     sinceMs: value('since', time, msOf),
     untilMs: value('until', time, msOf),
@@ -67,10 +67,7 @@ function limitOf(text: string): number | null {
   return /^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_LOGS_LIMIT ? Number(text) : null
 }
 
-const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/
-
 function msOf(text: string): number | null {
   if (/^\d{1,15}$/.test(text)) return Number(text)
-  const ms = INSTANT.test(text) ? instantOf(text) : Number.NaN
-  return Number.isNaN(ms) ? null : ms
+  return isInstant(text) ? instantOf(text) : null
 }

@@ -117,7 +117,8 @@ const cases: readonly Case[] = [
 
   ['no llm', { llm: ABSENT }],
   ['llm null', { llm: null }],
-  ['llm a text', { llm: 'claude' }],
+  ['llm a text', { llm: 'sk-SECRET' }],
+  ['a fallback a text', { 'llm.fallbacks[0]': 'sk-SECRET' }],
   ['no provider', { 'llm.provider': ABSENT }],
   ['an unknown provider', { 'llm.provider': 'acme' }],
   ['no model', { 'llm.model': ABSENT }],
@@ -318,6 +319,8 @@ const cases: readonly Case[] = [
   ['a tool url that is not listed', { 'tools[0].url': 'https://shop.example.com/a?token=SECRET' }],
   ['a tool url with a user', { 'tools[0].url': 'http://u:SECRET@127.0.0.1:1/a' }],
   ['headers a list', { 'tools[0].headers': [] }],
+  ['headers a text', { 'tools[0].headers': 'Authorization: Bearer SECRET' }],
+  ['a tool a text', { 'tools[0]': 'https://shop.example.com/a?token=SECRET' }],
   ['a header value that is a number', { 'tools[0].headers.X-Shop': 1 }],
   [
     'a header of an odd name with a number',
@@ -360,6 +363,8 @@ const cases: readonly Case[] = [
   ['limits a list', { limits: [] }],
   ['max_steps below nothing', { 'limits.max_steps': -1 }],
   ['max_steps too many', { 'limits.max_steps': 1001 }],
+  ['a day that does not exist', { 'messages[0].created_at': '2026-02-30T12:00:00Z' }],
+  ['an hour that does not exist', { 'messages[0].created_at': '2026-11-30T24:00:00Z' }],
   ['max_steps a word', { 'limits.max_steps': 'ten' }],
   ['max_tool_calls too many', { 'limits.max_tool_calls': 10_001 }],
   ['timeout_ms too short', { 'limits.timeout_ms': 99 }],
@@ -383,7 +388,7 @@ const cases: readonly Case[] = [
   ['stream a text', { stream: 'all' }],
   ['stream.tool_names a text', { 'stream.tool_names': 'yes' }],
   ['a field of stream that does not exist', { 'stream.tools': true }],
-  ['callback a text', { callback: `${NOWHERE}/c` }],
+  ['callback a text', { callback: `${NOWHERE}/c?token=SECRET` }],
   ['callback without a url', { 'callback.url': ABSENT }],
   ['a callback url that is not listed', { 'callback.url': 'https://shop.example.com/c?token=SECRET' }],
   [
@@ -397,8 +402,9 @@ const cases: readonly Case[] = [
   ['session_id too long', { 'meta.session_id': long(501) }],
   ['session_id a number', { 'meta.session_id': 7 }],
   ['tenant_id empty', { 'meta.tenant_id': '' }],
-  ['TZ-02: a time zone that is an offset', { 'meta.timezone': '+05:00' }],
-  ['TZ-02: a time zone that is none', { 'meta.timezone': 'Mars/Olympus' }],
+  ...['+05:00', 'Mars/Olympus', 'America/New York', 'Etc/Unknown', 'GMT+7', '', 'BST', 'UTC+05:45', 5, false, []].map(
+    (zone): Case => [`TZ-02: the time zone ${JSON.stringify(zone)}`, { 'meta.timezone': zone }],
+  ),
   ['meta too large', { 'meta.blob': long(16_400) }, ['meta']],
 ]
 

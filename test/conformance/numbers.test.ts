@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { asksFor, says, startProvider, type Dialect } from '../fakes/provider-server.ts'
 import { payloadText, startReceiver } from '../fakes/callback-receiver.ts'
 import { startTools } from '../fakes/tool-server.ts'
-import { AT, resultText, runBody, type Accepted } from './engine-client.ts'
+import { AT, resultText, runBody, type Accepted, user } from './engine-client.ts'
 import { sharedEngine } from './shared-engine.ts'
 
 const engine = sharedEngine()
@@ -99,6 +99,43 @@ test('§4.6 limits judge a long number by its value, not by a rounded one’s fo
   const answer = await client.post(body)
   assert.equal(answer.status, 400)
   assert.match(answer.text, /limits\.max_steps/)
+})
+
+test('§4.6 the smallest number there is may be a result, in a history and from a tool', async (t) => {
+  const client = await engine.client()
+  const provider = await startProvider(t, [asksFor(['pay', {}]), says('Read.')])
+  const tools = await startTools(t, { pay: '{"status":"ok","result":-1e400}' })
+  const answer = await client.post(runBody({ llm: provider.llm(), tools: [tools.tool('pay')], wait: true }))
+  assert.equal(answer.status, 200, answer.text)
+  assert.match(answer.text, /"result":-1e400[,}]/)
+  assert.match((await provider.nth(2)).text, /\{\\"result\\":-1e400\}/)
+  const [call] = answer.json<{ messages: { content: { call_id: string }[] }[] }>().messages
+  const history = [
+    user('How much?'),
+    {
+      role: 'assistant',
+      content: [{ type: 'tool_call', call_id: call?.content[0]?.call_id ?? '', tool: 'pay', args: {} }],
+    },
+    { role: 'tool', call_id: call?.content[0]?.call_id ?? '', tool: 'pay', result: '@' },
+  ]
+  const again = JSON.stringify(runBody({ messages: history, wait: true })).replace('"@"', '-1e400')
+  assert.equal((await client.post(again)).status, 200)
+})
+
+test('§3.2 a temperature of more digits than a double holds is sent as the double it is', async (t) => {
+  const client = await engine.client()
+  const provider = await startProvider(t, [says('Warm.')])
+  const llm = provider.llm({ params: { temperature: 1, top_p: 1, seed: 1 } })
+  const body = JSON.stringify(runBody({ llm, wait: true }))
+    .replace('"temperature":1', '"temperature":0.30000000000000000004')
+    .replace('"top_p":1', '"top_p":1e-400')
+    .replace('"seed":1', '"seed":12345678901234567890')
+  const { status, text } = await client.post(body)
+  assert.equal(status, 200, text)
+  const sent = await provider.nth(1)
+  assert.match(sent.text, /"temperature":0\.3[,}]/)
+  assert.match(sent.text, /"top_p":0[,}]/)
+  assert.match(sent.text, /"seed":12345678901234567890[,}]/)
 })
 
 test('§6.3 a cost is reckoned in decimals, and prices keep theirs', async (t) => {

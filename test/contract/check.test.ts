@@ -1,6 +1,7 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { check, Faults, MAX_FAULTS } from '../../src/contract/check.ts'
+import { exactNumber } from '../../src/contract/json.ts'
 import { StoredMessage } from '../../src/contract/message.ts'
 import { RunResult } from '../../src/contract/result.ts'
 import { RunRequestBody } from '../../src/contract/run-request.ts'
@@ -63,6 +64,20 @@ const cases: [string, Keywords, unknown, string[]][] = [
   ['a date without a zone', { type: 'string', format: 'date-time' }, '2026-11-30T12:00:00', [
     'x: must be a date and time with its zone, such as "2026-11-30T12:00:00.000Z"; got "2026-11-30T12:00:00"',
   ]],
+  ['a text for an object is not quoted: it may be an address or a header', { type: ['object', 'null'] }, 'https://h.example/?key=SECRET', [
+    'x: must be an object or null; got a string',
+  ]],
+  ['a text for a list is not quoted either', { type: 'array' }, 'sk-SECRET', ['x: must be an array; got a string']],
+  ['a number that nothing bounds may be any', {}, exactNumber('-1e400'), []],
+  ['a number beyond every double is above a bound', { type: 'number', exclusiveMinimum: 0 }, exactNumber('-1e400'), [
+    'x: must be a number above 0; got -1e400',
+  ]],
+  ...['2026-02-30T12:00:00Z', '2026-02-29T12:00:00Z', '2026-04-31T12:00:00+02:00', '2026-11-30T24:00:00Z', '2026-11-30T12:00:00+24:00'].map(
+    (text): [string, Keywords, unknown, string[]] => [`${text}, which is no time of any calendar,`, { type: 'string', format: 'date-time' }, text, [
+      `x: must be a date and time with its zone, such as "2026-11-30T12:00:00.000Z"; got "${text}"`,
+    ]],
+  ),
+  ['a leap day is a day', { type: 'string', format: 'date-time' }, '2028-02-29T23:59Z', []],
   ['a day that does not exist', { type: 'string', format: 'date-time' }, '2026-13-30T12:00:00Z', [
     'x: must be a date and time with its zone, such as "2026-11-30T12:00:00.000Z"; got "2026-13-30T12:00:00Z"',
   ]],

@@ -56,11 +56,58 @@ for (const value of ['Bearer ключ', 'a\r\nX-Evil: 1', 'a\0b', ' padded']) {
   })
 }
 
-for (const zone of ['America/New York', 'Etc/Unknown', 'GMT+7', '+07:00', 'Mars/Base', '', 5]) {
+// Those in capitals are zones to ICU: BST, which is British to whoever writes it, is that of Dhaka.
+for (const zone of [
+  ...[
+    'America/New York',
+    'Etc/Unknown',
+    'GMT+7',
+    '+07:00',
+    'Mars/Base',
+    'Z',
+    'UTC+3',
+    'local',
+    ' UTC',
+    'Europe/London\0',
+  ],
+  ...['BST', 'IST', 'PST', 'cst', 'AST', 'SystemV/AST4', 'MSK', '', 5, true, [], {}],
+]) {
   test(`TZ-02: meta.timezone ${JSON.stringify(zone)} is a fault that names the field`, () => {
     assert.equal(parse({ meta: { timezone: zone } }).faults.list[0]?.path, 'meta.timezone')
   })
 }
+
+for (const zone of [
+  'UTC',
+  'GMT',
+  'EST5EDT',
+  'CET',
+  'Etc/GMT+7',
+  'europe/london',
+  'America/Argentina/Buenos_Aires',
+  null,
+]) {
+  test(`TZ-02: meta.timezone ${JSON.stringify(zone)} is one, or the default`, () => {
+    const { faults, request } = parse({ meta: { timezone: zone } })
+    assert.deepEqual([faults.list, request.timezone], [[], zone ?? 'Europe/London'])
+  })
+}
+
+test('a param that is reckoned with is a double, however many digits it came with', () => {
+  for (const [written, read] of [
+    ['0.30000000000000000004', 0.3],
+    ['1e-400', 0],
+  ] as const) {
+    const text = JSON.stringify(
+      requestBody({ llm: { provider: 'scripted', model: 'm', params: { temperature: 1, top_p: 1 } } }),
+    )
+    const body = parseJson(text.replaceAll(/("temperature"|"top_p"):1/g, `$1:${written}`))
+    assert.ok(body.ok)
+    const { request, faults } = parseRunRequest(body.value, { defaultTimezone: 'UTC' })
+    assert.deepEqual(faults.list, [])
+    assert.deepEqual([request.targets[0].params.temperature, request.targets[0].params.top_p], [read, read])
+  }
+})
 
 test('digits of big numbers survive in meta, history and prices', () => {
   const text = JSON.stringify(requestBody()).replace(

@@ -20,6 +20,14 @@ const cases: [string, string, string][] = [
   ['2011-12-30T10:00:00Z', 'Pacific/Apia', 'Sat 2011-12-31 00:00 +14:00'],
   ['2026-11-30T18:30:00Z', 'Asia/Kolkata', 'Tue 2026-12-01 00:00 +05:30'],
   ['2026-07-01T12:00:00Z', 'America/St_Johns', 'Wed 2026-07-01 09:30 -02:30'],
+  ['2026-11-30T00:00:00Z', 'Pacific/Chatham', 'Mon 2026-11-30 13:45 +13:45'],
+  // Two hours of daylight saving time; a border of years; a name whatever its case.
+  ['2026-03-29T00:59:00Z', 'Antarctica/Troll', 'Sun 2026-03-29 00:59 +00:00'],
+  ['2026-03-29T01:00:00Z', 'Antarctica/Troll', 'Sun 2026-03-29 03:00 +02:00'],
+  ['2026-12-31T23:59:59.999Z', 'Asia/Kathmandu', 'Fri 2027-01-01 05:44 +05:45'],
+  ['2026-12-31T18:15:00Z', 'asia/kathmandu', 'Fri 2027-01-01 00:00 +05:45'],
+  // What a harness sends that never set the date.
+  ['0001-01-01T00:00:00Z', 'UTC', 'Mon 0001-01-01 00:00 +00:00'],
 ]
 
 for (const [instant, zone, expected] of cases) {

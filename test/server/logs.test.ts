@@ -41,6 +41,40 @@ test('a query reaches the journal, and a page comes back byte for byte', async (
   ])
 })
 
+test('a session is found by an id as long as one may be', async (t) => {
+  const { port } = await startServer(t)
+  const get = (length: number) => call(port, { path: `/logs?session_id=${'s'.repeat(length)}`, headers: ENGINE })
+  assert.deepEqual([(await get(500)).status, (await get(501)).status], [200, 400])
+})
+
+for (const [name, values] of Object.entries({
+  limit: ['0', '-1', '1e2', '01', '1.0', '0x10', '99999', '', '%20'],
+  since: ['2026-02-30T00:00:00Z', '2026-11-30', '2026-11-30T12:00:00', '-1', '1e3', 'NaN', '', '2026-11-30T24:00:00Z'],
+  cursor: [
+    '',
+    '~',
+    '0mfqvd3a0',
+    '0mfqvd3a0-0000~',
+    '0mfqvd3a0-0000~../../etc/passwd~0',
+    '0mfqvd3a0-0000~2026-11-30-0001~-1',
+  ],
+  event: ['', 'Ended', 'a%00b', '__proto__%20', 'x'.repeat(51)],
+  run_id: ['', 'x'.repeat(101)],
+})) {
+  test(`an odd ${name} is a 400 that names it`, async (t) => {
+    const { port } = await startServer(t)
+    for (const value of values) {
+      const answer = await call(port, { path: `/logs?${name}=${value}`, headers: ENGINE })
+      assert.equal(answer.status, 400, `${name}=${value}`)
+      const { details = [] } = errorOf(answer)
+      assert.deepEqual(
+        (details as { path: string }[]).map(({ path }) => path),
+        [name],
+      )
+    }
+  })
+}
+
 test('every fault of a query is told with its parameter', async (t) => {
   const { port } = await startServer(t)
   const query =
