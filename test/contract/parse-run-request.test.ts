@@ -57,21 +57,9 @@ for (const value of ['Bearer ключ', 'a\r\nX-Evil: 1', 'a\0b', ' padded']) {
 }
 
 // Those in capitals are zones to ICU: BST, which is British to whoever writes it, is that of Dhaka.
-for (const zone of [
-  ...[
-    'America/New York',
-    'Etc/Unknown',
-    'GMT+7',
-    '+07:00',
-    'Mars/Base',
-    'Z',
-    'UTC+3',
-    'local',
-    ' UTC',
-    'Europe/London\0',
-  ],
-  ...['BST', 'IST', 'PST', 'cst', 'AST', 'SystemV/AST4', 'MSK', '', 5, true, [], {}],
-]) {
+const noZones =
+  'America/New York,Etc/Unknown,GMT+7,+07:00,Mars/Base,Z,UTC+3,local, UTC,Europe/London\0,BST,IST,PST,cst,MSK'
+for (const zone of [noZones.split(','), 'SystemV/AST4', '', 5, true, [], {}].flat()) {
   test(`TZ-02: meta.timezone ${JSON.stringify(zone)} is a fault that names the field`, () => {
     assert.equal(parse({ meta: { timezone: zone } }).faults.list[0]?.path, 'meta.timezone')
   })
