@@ -4,7 +4,7 @@
 import type { Logger } from 'pino'
 import { createAdmission, createJudge } from './admission.ts'
 import { credentialsOf, secretsOf as secretsOfRun } from './cassette/plain-record.ts'
-import { createRecorder } from './cassette/recorder.ts'
+import { createRecorder, type RecorderOptions } from './cassette/recorder.ts'
 import { createOutbox } from './delivery/outbox.ts'
 import type { RunId } from './contract/ids.ts'
 import { instantOf } from './contract/instant.ts'
@@ -39,11 +39,12 @@ import { callToken, runToken, signTicket } from './runs/run-token.ts'
 import { createRunner } from './runs/runner.ts'
 import { createSealer } from './runs/sealer.ts'
 import { liveSources } from './runs/run-sources.ts'
+import { steadyClock } from './runs/steady-clock.ts'
 import { createServer, type EngineServer } from './server/create-server.ts'
 import type { Settings } from './settings.ts'
 import { checkValue } from './tools/arguments.ts'
 import { createLateResults } from './tools/late-results.ts'
-import { createTools, type ToolsOptions } from './tools/tools.ts'
+import { createTools } from './tools/tools.ts'
 import { createValidation } from './validation.ts'
 
 export interface Engine {
@@ -126,7 +127,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     now: Date.now,
     onRecord: (run_id, call_id, outcome) => journal({ event: 'late_result', run_id, call_id, outcome }),
   })
-  const gate = createKeyGate({ startLimit: settings.keyConcurrency })
+  const gate = createKeyGate({ startLimit: settings.keyConcurrency, now: steadyClock() })
   const model = createModel({
     egress,
     table,
@@ -137,10 +138,9 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     stallMs: settings.stallMs,
     onGranted: (values) => redactor.holdTokens(values),
   })
-  const toolParts: ToolsOptions = {
+  const toolParts: RecorderOptions['tools'] = {
     egress,
     lateResults,
-    now: Date.now,
     random: Math.random,
     sampler: tracing?.sampler,
     resultUrl(runId, callId) {
@@ -165,7 +165,11 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
       sourcesFor(record) {
         hold(record.runId, record.request)
         trace(record)
-        const live = liveSources({ modelForRun: () => model.forRun(), tools: createTools(toolParts), ticket })
+        const live = liveSources({
+          modelForRun: (now) => model.forRun((shared) => ({ ...shared, now })),
+          toolsForRun: (now) => createTools({ ...toolParts, now }),
+          ticket,
+        })
         return recorder?.record(record, live) ?? live
       },
       outbox,

@@ -27,7 +27,7 @@ export interface RecorderOptions {
   /** Of the engine: tokens, the callback secret, API keys. */
   readonly secrets: readonly string[]
   readonly model: Model
-  readonly tools: ToolsOptions
+  readonly tools: Omit<ToolsOptions, 'now'>
   readonly journal: (entry: JournalEntry) => void
   /** Of one cassette. Default 64 MB. */
   readonly maxBytes?: number
@@ -53,12 +53,12 @@ export function createRecorder(options: RecorderOptions): Recorder {
       onFault: (code) => options.journal({ event: 'recording_failed', run_id: run.runId, code }),
     })
     const secrets = new Secrets([...options.secrets, ...secretsOf(run)], [...options.secrets, ...credentialsOf(run)])
-    const tape = new Tape({ file, secrets, startedAt: instantOf(run.startedAt), now: Date.now })
+    const tape = new Tape({ file, secrets, startedAt: instantOf(run.startedAt), now: live.now })
     tape.line({ kind: 'run', format: FORMAT, facts: options.facts, record: plainRecord(run) })
-    const model = options.model.forRun((sources) => tapedModel(sources, tape))
+    const model = options.model.forRun((sources) => tapedModel({ ...sources, now: live.now }, tape))
     return {
       model,
-      tools: tapedTools(options.tools, tape),
+      tools: tapedTools({ ...options.tools, now: live.now }, tape),
       ticket: live.ticket,
       now: () => tape.reading('clock run', live.now()),
       newCallId: () => tape.reading('call_ids', live.newCallId()),

@@ -6,6 +6,7 @@ import { ulid } from 'ulid'
 import { callId, type CallId } from '../contract/ids.ts'
 import type { EnginePorts, Interruption, ModelPort, ToolPort } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
+import { steadyClock } from './steady-clock.ts'
 
 export interface RunSources {
   /** A model port for one run: what it learns about a provider on the way stays within the run. */
@@ -27,23 +28,24 @@ export interface RunSources {
 export type SourcesFor = (record: RunRecord) => RunSources
 
 export interface LiveParts {
-  /** `release`: called when the run has ended. */
-  readonly modelForRun: () => ModelPort & { release(): void }
-  readonly tools: ToolPort
+  /** `now`: the run's clock, by which its deadline is set. `release`: called when the run has ended. */
+  readonly modelForRun: (now: () => number) => ModelPort & { release(): void }
+  readonly toolsForRun: (now: () => number) => ToolPort
   readonly ticket: EnginePorts['ticket']
 }
 
-/** The world as it is: this machine's clock, ids made anew. */
+/** The world as it is: this machine's time as the run begins, and what passes from then on; ids made anew. */
 export function liveSources(parts: LiveParts): RunSources {
-  const model = parts.modelForRun()
+  const now = steadyClock()
+  const model = parts.modelForRun(now)
   return {
     model,
-    tools: parts.tools,
+    tools: parts.toolsForRun(now),
     ticket: parts.ticket,
-    now: () => Date.now(),
+    now,
     newCallId: () => callId(ulid()),
     atDeadline(at, run) {
-      const timer = setTimeout(run, at - Date.now())
+      const timer = setTimeout(run, at - now())
       return () => clearTimeout(timer)
     },
     stopped: () => {},

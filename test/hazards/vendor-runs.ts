@@ -104,9 +104,12 @@ export class VendorWorld {
       createRunner({
         sourcesFor: ({ runId }) => {
           const egress: Egress = { ...NO_EGRESS, request: (request) => this.#request(runId, request) }
-          const modelForRun = () => model.forRun((sources) => ({ ...sources, egress }))
-          const parts = { egress, lateResults, now, random: () => 0.5, resultUrl: () => 'https://engine.fake/late' }
-          return liveSources({ modelForRun, tools: createTools(parts), ticket: () => 'ticket' })
+          const parts = { egress, lateResults, random: () => 0.5, resultUrl: () => 'https://engine.fake/late' }
+          return liveSources({
+            modelForRun: (clock) => model.forRun((sources) => ({ ...sources, egress, now: clock })),
+            toolsForRun: (clock) => createTools({ ...parts, now: clock }),
+            ticket: () => 'ticket',
+          })
         },
         outbox: NO_OUTBOX,
         say,

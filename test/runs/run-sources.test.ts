@@ -7,7 +7,7 @@ test('what a model fetched for a run is freed when the run has ended, once', () 
   let released = 0
   const port = Object.assign(async () => ({ kind: 'out_of_time' }) as const, { release: () => void (released += 1) })
   const tools = { checkArgs: () => [], call: async () => assert.fail('no tool is called here') }
-  const sources = liveSources({ modelForRun: () => port, tools, ticket: () => 'ticket' })
+  const sources = liveSources({ modelForRun: () => port, toolsForRun: () => tools, ticket: () => 'ticket' })
   sources.stopped('cancelled')
   assert.equal(released, 0)
   sources.ended('{}')
