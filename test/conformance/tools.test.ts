@@ -349,7 +349,7 @@ test('§5.5 a read tool may defer too, and its neighbours are let finish', async
     runBody({ llm: provider.llm(), tools: [tools.tool('longJob'), tools.tool('getOrders')] }),
   )
   const reader = await client.stream(accepted)
-  assert.deepEqual(await reader.event('tool_result'), { step: 1, n: 1, ok: true })
+  assert.deepEqual(await reader.event('tool_result'), { step: 1, n: 1, ok: true, deferred: true })
   assert.equal((await client.view(accepted.run_id)).status, 'running')
   hold.open()
   const result = await client.result(accepted)
