@@ -1,6 +1,6 @@
 /** What the engine and a tool endpoint say to each other (SPEC §5). */
 import { Type, type Static } from 'typebox'
-import type { Json } from './json.ts'
+import { isJsonObject, type Json } from './json.ts'
 import { anyJson, anyObject, open, taggedUnion, text } from './schema.ts'
 
 export const ToolCallBody = open({
@@ -19,7 +19,7 @@ export const ToolCallBody = open({
 })
 export type ToolCallBody = Static<typeof ToolCallBody>
 
-const Ok = open({ status: Type.Literal('ok'), result: anyJson() })
+const Ok = open({ status: Type.Literal('ok'), result: Type.Optional(anyJson()) })
 const Failed = open({ status: Type.Literal('error'), error: text(1, 1_000_000) })
 const Deferred = open({ status: Type.Literal('deferred'), operation_id: text(1, 500) })
 const Accepted = open({ status: Type.Literal('accepted') })
@@ -35,3 +35,9 @@ export const ToolAnswer = taggedUnion<ToolAnswer>('status', [Ok, Failed, Deferre
 
 /** The body of POST /runs/{id}/calls/{call_id}/result: a tool's late result. */
 export const LateResult = taggedUnion<Extract<ToolAnswer, { status: 'ok' | 'error' }>>('status', [Ok, Failed])
+
+/** What a tool said, at once or late, before it is checked: a result that it left out is null (SPEC §5.3). */
+export function withResult(value: Json): Json {
+  const lacksIt = isJsonObject(value) && value['status'] === 'ok' && !Object.hasOwn(value, 'result')
+  return lacksIt ? { ...value, result: null } : value
+}

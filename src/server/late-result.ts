@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { assertNever } from '../contract/assert-never.ts'
 import { check, Faults } from '../contract/check.ts'
 import type { Keywords } from '../contract/schema.ts'
-import { LateResult as LateResultSchema } from '../contract/tool-exchange.ts'
+import { LateResult as LateResultSchema, withResult } from '../contract/tool-exchange.ts'
 import { JSON_TYPE, sendError } from './error-answer.ts'
 import { readJsonBody } from './json-body.ts'
 import type { LateResult } from './late-results-port.ts'
@@ -17,8 +17,9 @@ export async function lateResult(
 ): Promise<FastifyReply> {
   const body = readJsonBody(request.headers, request.body as Uint8Array | undefined)
   if (body.kind === 'fault') return sendError(reply, body)
+  const answer = withResult(body.value)
   const faults = new Faults()
-  check(LateResultSchema as unknown as Keywords, body.value, '', faults)
+  check(LateResultSchema as unknown as Keywords, answer, '', faults)
   if (faults.list.length > 0) {
     const message = 'the body must be {"status":"ok","result":…} or {"status":"error","error":"…"}'
     return sendError(reply, { code: 'invalid_request', message, details: faults.list })
@@ -26,7 +27,7 @@ export async function lateResult(
 
   const runId = parameter(request, 'run_id')
   // The check above is what makes the body this type.
-  const result = body.value as unknown as LateResult
+  const result = answer as unknown as LateResult
   const outcome = await options.lateResults.record(runId, parameter(request, 'call_id'), result)
   switch (outcome) {
     case 'recorded':

@@ -139,7 +139,7 @@ const operations: Record<RouteName, Operation> = {
     summary: "A tool's late result, after it answered accepted",
     body: 'LateResult',
     answers: [{ status: 200, says: 'recorded, now or before', bodies: ['LateResultAnswer'] }],
-    errors: ['run_not_found', 'call_closed'],
+    errors: ['call_closed'],
   },
   logs: {
     summary: 'A page of the journal, oldest first',

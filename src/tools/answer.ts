@@ -6,11 +6,11 @@
  */
 import { assertNever } from '../contract/assert-never.ts'
 import { check, Faults } from '../contract/check.ts'
-import { isJsonObject, parseJson, type Json } from '../contract/json.ts'
+import { parseJson, type Json } from '../contract/json.ts'
 import { retryAfterMs } from '../contract/retry-after.ts'
 import type { Tool } from '../contract/run-request.ts'
 import type { Keywords } from '../contract/schema.ts'
-import { ToolAnswer } from '../contract/tool-exchange.ts'
+import { ToolAnswer, withResult } from '../contract/tool-exchange.ts'
 import type { LateAnswer } from './late-results.ts'
 import type { BodyText } from './read-body.ts'
 
@@ -111,8 +111,7 @@ function judgeRefusal({ status }: Head, body: BodyText): Judged {
 
 /** The answer, or the name of what is wrong with it; never what was got. */
 function asAnswer(value: Json): ToolAnswer | string {
-  // A tool that has nothing to say may leave `result` out.
-  const whole = isJsonObject(value) && !Object.hasOwn(value, 'result') ? { ...value, result: null } : value
+  const whole = withResult(value)
   const faults = new Faults()
   check(ToolAnswer as unknown as Keywords, whole, '', faults)
   const [fault] = faults.list

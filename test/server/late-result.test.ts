@@ -24,6 +24,13 @@ test('a late result reaches its call as it was sent, through the address a tool 
   }
 })
 
+test('a result that a tool leaves out is null, late as well as at once', async (t) => {
+  const { port, late } = await startServer(t)
+  const answer = await post(port, path(TOKEN), '{"status":"ok"}', JSON_TYPE)
+  assert.deepEqual([answer.status, answer.text], [200, '{"status":"recorded"}'])
+  assert.deepEqual(late.recorded, [[ID, 'call_1', { status: 'ok', result: null }]])
+})
+
 for (const [outcome, status, code] of [
   ['already_recorded', 200, null],
   ['closed', 410, 'call_closed'],
@@ -66,7 +73,8 @@ for (const body of [
   '[]',
   '{"status":"deferred","operation_id":"o"}',
   '{"status":"accepted"}',
-  '{"status":"ok"}',
+  '{"status":"OK","result":1}',
+  '{"result":1}',
   '{"status":"error","error":""}',
   '{"status":"error","error":1}',
 ]) {
