@@ -68,10 +68,15 @@ export function createServer(options: ServerOptions): EngineServer {
     requestTimeout: requestMs,
     // Node's own 400 for a missing Host has no body: `oddHead` sees to it.
     http: { headersTimeout: headersMs, connectionsCheckingInterval: checkMs, requireHostHeader: false },
-    routerOptions: { maxParamLength: 500 },
+    // Beyond what a head may hold: an id that is too long is one that nobody knows.
+    routerOptions: { maxParamLength: 65_536 },
     return503OnClosing: false,
     clientErrorHandler: answerBadBytes,
-    frameworkErrors: (error, request, reply) => void answerThrown(error, request, reply, options.log),
+    // A path that cannot be decoded: hooks are not asked about it.
+    frameworkErrors: (error, request, reply) => {
+      openAnswer(request, reply, options)
+      void answerThrown(error, request, reply, options.log)
+    },
   })
 
   // Bodies arrive as bytes, whatever they call themselves; a route that wants JSON reads it itself.
@@ -83,9 +88,7 @@ export function createServer(options: ServerOptions): EngineServer {
     options.watch?.answered(routeNameOf(request), reply.raw.statusCode, request.errorCode)
   })
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('cache-control', 'no-store')
-    const forBrowsers = routesAt(request.url).some(({ browser }) => browser)
-    if (forBrowsers) reply.headers(corsHeaders(request.headers.origin, options.allowedOrigins))
+    openAnswer(request, reply, options)
     const odd = oddHead(request.raw)
     return odd === null ? undefined : sendError(reply, odd)
   })
@@ -138,6 +141,13 @@ export function createServer(options: ServerOptions): EngineServer {
       await openAnswers.closeAll('stream')
     },
   }
+}
+
+/** What stands on every answer, whatever becomes of the request. */
+function openAnswer(request: FastifyRequest, reply: FastifyReply, { allowedOrigins }: ServerOptions): void {
+  reply.header('cache-control', 'no-store')
+  const forBrowsers = routesAt(request.url).some(({ browser }) => browser)
+  if (forBrowsers) reply.headers(corsHeaders(request.headers.origin, allowedOrigins))
 }
 
 /** Lets a caller in or answers it, before its body is read. */

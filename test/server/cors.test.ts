@@ -44,12 +44,16 @@ test('SS-08: an allowed origin is echoed exactly on every status of stream and c
     [405, { path: `/runs/${ID}/cancel` }],
     [413, { method: 'POST', path: `/runs/${ID}/cancel?token=${RUN_TOKEN}`, body: big }],
     [204, { method: 'OPTIONS', path: `/runs/${ID}/cancel` }],
+    [404, { path: `/runs/${'r'.repeat(2_000)}/stream?token=x` }],
+    [400, { path: '/runs/%zz/stream?token=x' }],
+    [400, { method: 'POST', path: '/runs/%/cancel?token=x' }],
   ] as const
   for (const [status, ask] of asks) {
     for (const origin of [ORIGIN, ...FOREIGN]) {
       const answer = await call(port, { ...ask, headers: { origin } })
       const what = `${'method' in ask ? ask.method : 'GET'} ${ask.path} from ${origin}`
       assert.equal(answer.status, status, what)
+      assert.match(String(answer.headers['cache-control']), /no-store|no-cache/, what)
       assertCors(answer, origin === ORIGIN, what)
     }
     assertCors(await call(port, ask), false, 'no origin')

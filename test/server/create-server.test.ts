@@ -214,9 +214,9 @@ test('bytes that are no HTTP, headers without end and a broken URL get the error
       'invalid_request',
     ],
     [
-      `GET /runs/${'x'.repeat(600)} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`,
-      /^HTTP\/1\.1 4\d\d /,
-      'invalid_request',
+      `GET /runs/${'x'.repeat(600)} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer engine-token-1\r\nconnection: close\r\n\r\n`,
+      /^HTTP\/1\.1 404 /,
+      'run_not_found',
     ],
     [
       'POST /runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer engine-token-1\r\ncontent-length: 10\r\n\r\n{}',
