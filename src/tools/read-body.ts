@@ -30,9 +30,9 @@ const ENCODINGS: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
 
 /** Destroys the response unless it was read to its end. */
 export async function readBody(response: EgressResponse, maxBytes: number): Promise<ReadBody> {
-  const encoding = (response.headers['content-encoding'] ?? '').trim().toLowerCase()
-  const inflate = ENCODINGS.get(encoding)
-  if (encoding !== '' && encoding !== 'identity' && inflate === undefined) {
+  const [encoding, ...more] = encodingsOf(response)
+  const inflate = encoding === undefined ? undefined : ENCODINGS.get(encoding)
+  if (more.length > 0 || (encoding !== undefined && inflate === undefined)) {
     response.destroy()
     return { kind: 'encoded' }
   }
@@ -44,6 +44,12 @@ export async function readBody(response: EgressResponse, maxBytes: number): Prom
   } catch (error) {
     return tooLarge(error) ? { kind: 'too_large', maxBytes } : { kind: 'encoded' }
   }
+}
+
+/** Those that change bytes: `identity` says that there is none. */
+function encodingsOf({ headers }: EgressResponse): string[] {
+  const named = (headers['content-encoding'] ?? '').split(',').map((name) => name.trim().toLowerCase())
+  return named.filter((name) => name !== '' && name !== 'identity')
 }
 
 async function readBytes(response: EgressResponse, maxBytes: number): Promise<Uint8Array | ReadBody> {

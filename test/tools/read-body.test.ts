@@ -67,6 +67,9 @@ test('one known encoding is read though none was asked for', async () => {
   assert.deepEqual(await read(zlib.brotliCompressSync(text), 'br'), { kind: 'text', text: '{"status":"ok"}' })
   assert.deepEqual(await read(text, 'identity'), { kind: 'text', text: '{"status":"ok"}' })
   assert.deepEqual(await read(new Uint8Array(0), 'gzip'), { kind: 'text', text: '' })
+  // Said for nothing, it changes nothing.
+  assert.deepEqual(await read(text, 'identity, identity'), { kind: 'text', text: '{"status":"ok"}' })
+  assert.deepEqual(await read(zlib.gzipSync(text), 'gzip, identity'), { kind: 'text', text: '{"status":"ok"}' })
 })
 
 test('TH-08: the cap counts what comes out of the encoding, to the byte', async () => {
