@@ -20,6 +20,15 @@ export const MAX_CALLS = 256
 export type CallArguments = Pick<ModelCall, 'args' | 'fault'>
 
 /**
+ * Arguments, or a piece of them, as their text. A server may send the value itself where a text belongs: it is its JSON, so
+ * that whatever it is, a number too, it is judged, and never taken for no arguments at all. Absent and null are ''.
+ */
+export function argumentsText(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value === undefined || value === null ? '' : JSON.stringify(value)
+}
+
+/**
  * @param ending what is known of the end of the text: it is `whole`; it `may` have been cut (the answer ended early or by
  *   length), which decides only where it is no JSON; it was `open`, so that even nothing at all is not taken for `{}`
  */

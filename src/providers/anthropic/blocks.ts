@@ -3,7 +3,7 @@
  * its `part`; blocks of tools that the provider runs itself, and kinds nobody knows, give none.
  */
 import type { ModelPart } from '../../engine/ports.ts'
-import { MAX_ARGUMENTS_LENGTH, readArguments } from '../arguments.ts'
+import { argumentsText, MAX_ARGUMENTS_LENGTH, readArguments } from '../arguments.ts'
 import type { Sink } from '../dialect.ts'
 import { TextGather } from '../text-gather.ts'
 import { isObject, text, type WireObject } from '../wire-value.ts'
@@ -17,9 +17,12 @@ interface Ending {
   readonly last: boolean
 }
 
+/** Words that a user may see, thoughts, and arguments of a call. */
+export type Piece = 'text' | 'thinking' | 'arguments'
+
 export interface Block {
-  /** The type of block whose words a user may see; null: there are none. */
-  readonly shows: 'text' | 'thinking' | null
+  /** What its deltas bring; null: nothing that is read. */
+  readonly holds: Piece | null
   /** Takes a delta; gives how many UTF-16 units of output it held. */
   delta(delta: WireObject): number
   stop(): void
@@ -43,10 +46,10 @@ export function openBlock(block: WireObject, sink: Sink): Block {
 }
 
 /** A block of no use here. */
-export const IGNORED: Block = { shows: null, delta: () => 0, stop: () => undefined, part: () => null }
+export const IGNORED: Block = { holds: null, delta: () => 0, stop: () => undefined, part: () => null }
 
 class TextBlock implements Block {
-  readonly shows = 'text'
+  readonly holds = 'text'
   readonly #gather = new TextGather()
   readonly #sink: Sink
 
@@ -68,7 +71,7 @@ class TextBlock implements Block {
 }
 
 class ThinkingBlock implements Block {
-  readonly shows = 'thinking'
+  readonly holds = 'thinking'
   readonly #gather = new TextGather()
   readonly #signature: string[] = []
   readonly #sink: Sink
@@ -96,7 +99,7 @@ class ThinkingBlock implements Block {
 }
 
 class RedactedBlock implements Block {
-  readonly shows = null
+  readonly holds = null
   readonly #data: string
 
   constructor(data: string) {
@@ -115,7 +118,7 @@ class RedactedBlock implements Block {
 }
 
 class ToolUseBlock implements Block {
-  readonly shows = null
+  readonly holds = 'arguments'
   readonly #id: string
   readonly #name: string
   /** Whole in the start of the block, as some servers send it; the usual `{}` there is a placeholder. */
@@ -132,7 +135,7 @@ class ToolUseBlock implements Block {
   }
 
   delta(delta: WireObject): number {
-    const piece = text(delta['partial_json'])
+    const piece = argumentsText(delta['partial_json'])
     if (piece === '') return 0
     this.#length = this.#pieces.length === 0 ? piece.length : this.#length + piece.length
     if (this.#length <= MAX_ARGUMENTS_LENGTH) this.#pieces.push(piece)
@@ -153,7 +156,5 @@ class ToolUseBlock implements Block {
 }
 
 function inputText(input: unknown): string {
-  if (typeof input === 'string') return input
-  if (input === undefined || input === null || (isObject(input) && Object.keys(input).length === 0)) return ''
-  return JSON.stringify(input)
+  return isObject(input) && Object.keys(input).length === 0 ? '' : argumentsText(input)
 }

@@ -11,8 +11,8 @@ import { MAX_CALLS } from '../arguments.ts'
 import type { DialectCall, ProviderFault, Reader, Reading, Sink } from '../dialect.ts'
 import { providerErrorIn } from '../provider-error.ts'
 import { malformed, streamFault } from '../provider-fault.ts'
-import { isObject, list, parseEvent, text, type WireObject } from '../wire-value.ts'
-import { IGNORED, openBlock, type Block } from './blocks.ts'
+import { isObject, list, parseEvent, place, text, type WireObject } from '../wire-value.ts'
+import { IGNORED, openBlock, type Block, type Piece } from './blocks.ts'
 import { renamed, type ToolNames, toolNames, turnedRound } from './property-names.ts'
 import { anthropicStop } from './stop-reason.ts'
 import { anthropicUsage, overlaid } from './usage.ts'
@@ -29,6 +29,8 @@ export class AnthropicReader implements Reader {
   readonly #blocks: Block[] = []
   /** The place among them of the block that an index means now. */
   readonly #places = new Map<unknown, number>()
+  /** The call that was opened last: where arguments belong that lead to no call. */
+  #lastCall: Block | null = null
   /** The places of the last text and the last thinking that were shown. */
   readonly #shown = { text: -1, thinking: -1 }
   #calls = 0
@@ -67,7 +69,7 @@ export class AnthropicReader implements Reader {
   #event(event: WireObject, name: string | undefined, data: string): void {
     switch (event['type']) {
       case 'content_block_delta':
-        return this.#delta(event)
+        return this.#delta(event, data)
       case 'content_block_start':
         return this.#start(event['index'], event['content_block'], data)
       case 'content_block_stop':
@@ -122,38 +124,55 @@ export class AnthropicReader implements Reader {
 
   #open(index: unknown, wire: WireObject): void {
     if (wire['type'] === 'tool_use') this.#calls += 1
-    this.#add(index, this.#calls > MAX_CALLS ? IGNORED : openBlock(wire, this.#sink))
+    const block = this.#calls > MAX_CALLS ? IGNORED : openBlock(wire, this.#sink)
+    if (block.holds === 'arguments') this.#lastCall = block
+    this.#add(index, block)
     if (wire['type'] !== 'text' && wire['type'] !== 'thinking') this.started = true
     // A block may be opened with content in it.
     this.#take(index, wire)
   }
 
   #add(index: unknown, block: Block): void {
-    this.#places.set(index, this.#blocks.length)
+    this.#places.set(placeOf(index), this.#blocks.length)
     this.#blocks.push(block)
   }
 
-  #at(index: unknown): Block | undefined {
-    return this.#blocks[this.#places.get(index) ?? -1]
+  #placeAt(index: unknown): number {
+    return this.#places.get(placeOf(index)) ?? -1
   }
 
-  #delta({ index, delta }: WireObject): void {
+  #at(index: unknown): Block | undefined {
+    return this.#blocks[this.#placeAt(index)]
+  }
+
+  /**
+   * A piece whose index leads to no block, or to one of another kind, is not lost. Words have a block of their own then, and
+   * arguments belong to the last call, which would be run without them. A call without its start has no name, and is none.
+   */
+  #delta({ delta, index }: WireObject, data: string): void {
     if (!isObject(delta)) return
-    // Text whose block was never opened is still text. A call without its start has no name, and is none.
-    const type = delta['type'] === 'text_delta' ? 'text' : delta['type'] === 'thinking_delta' ? 'thinking' : null
-    if (type !== null && !this.#places.has(index)) this.#add(index, openBlock({ type }, this.#sink))
+    const piece = pieceOf(delta)
+    const { holds } = this.#at(index) ?? STRAY
+    if (piece === null || holds === null || holds === piece) return this.#take(index, exactDelta(delta, data))
+    if (piece === 'arguments') return this.#count(this.#lastCall?.delta(exactDelta(delta, data)) ?? 0)
+    this.#add(index, openBlock({ type: piece }, this.#sink))
     this.#take(index, delta)
   }
 
   /** The words of an answer stand in the order in which they were shown: a block that goes on behind a later one is a new one. */
   #take(index: unknown, delta: WireObject): void {
-    const { shows } = this.#at(index) ?? IGNORED
-    if (shows !== null && (this.#places.get(index) ?? -1) < this.#shown[shows]) {
-      this.#add(index, openBlock({ type: shows }, this.#sink))
+    const { holds } = this.#at(index) ?? IGNORED
+    const words = holds === 'arguments' ? null : holds
+    if (words !== null && this.#placeAt(index) < this.#shown[words]) {
+      this.#add(index, openBlock({ type: words }, this.#sink))
     }
     const units = this.#at(index)?.delta(delta) ?? 0
+    if (words !== null && units > 0) this.#shown[words] = this.#placeAt(index)
+    this.#count(units)
+  }
+
+  #count(units: number): void {
     if (units === 0) return
-    if (shows !== null) this.#shown[shows] = this.#places.get(index) ?? -1
     this.outputLength += units
     this.started = true
   }
@@ -212,6 +231,26 @@ export class AnthropicReader implements Reader {
     if (part.type !== 'tool_call' || part.args === null) return part
     return { ...part, args: renamed(part.args, turnedRound(this.#names.get(part.tool))) }
   }
+}
+
+/** An index as one number, whether it comes as a number or as digits. */
+function placeOf(index: unknown): unknown {
+  return place(index) ?? index
+}
+
+/** Where an index leads that was never opened: to nothing that any piece belongs to. */
+const STRAY = { holds: undefined }
+
+/** null: a signature, a citation, or what nobody knows. */
+function pieceOf(delta: WireObject): Piece | null {
+  if (delta['type'] === 'text_delta') return 'text'
+  if (delta['type'] === 'thinking_delta') return 'thinking'
+  return 'partial_json' in delta ? 'arguments' : null
+}
+
+/** Arguments that come as a value instead of its text keep their digits. */
+function exactDelta(delta: WireObject, data: string): WireObject {
+  return isObject(delta['partial_json']) ? lossless(data, 'delta', delta) : delta
 }
 
 const BY_LENGTH: ReadonlySet<string> = new Set(['max_tokens', 'model_context_window_exceeded'])

@@ -3,7 +3,7 @@
  * object; a text in pieces, a whole call that is sent again and more calls are read all the same. v2 may number its calls: an
  * id only tells one call from another here, and never goes back. Linear and bounded.
  */
-import { MAX_ARGUMENTS_LENGTH, MAX_CALLS, readArguments } from '../arguments.ts'
+import { argumentsText, MAX_ARGUMENTS_LENGTH, MAX_CALLS, readArguments } from '../arguments.ts'
 import type { ModelCall } from '../../engine/ports.ts'
 import { text, type WireObject } from '../wire-value.ts'
 import { toolNamed } from './function-name.ts'
@@ -34,7 +34,7 @@ export class FunctionCalls {
     const name = text(wire['name'])
     const value = wire['arguments']
     const isWhole = typeof value === 'object' && value !== null
-    const args = isWhole ? JSON.stringify(value) : text(value)
+    const args = argumentsText(value)
     if (name === '' && args === '') return 0
     const id = text(wire['id'])
     const last = this.#calls.at(-1) ?? null

@@ -104,7 +104,8 @@ export class ChatReader implements Reader {
     else if (Array.isArray(content)) this.#parts(content)
     const refusal = this.#refusal.push(text(delta['refusal']))
     this.#progress.count(refusal.length)
-    const calls = list(delta['tool_calls'])
+    const { tool_calls: told } = delta
+    const calls = isObject(told) ? [told] : list(told)
     if (calls.length > 0) this.#fragments(calls, data)
     else if (isObject(delta['function_call']))
       this.#fragments([{ index: LEGACY, function: delta['function_call'] }], null)
@@ -188,5 +189,6 @@ function losslessCalls(data: string): readonly unknown[] {
   const parsed = parseJson(data)
   const choice = parsed.ok && isObject(parsed.value) ? firstChoice(parsed.value) : null
   const delta = choice === null ? null : (choice['delta'] ?? choice['message'])
-  return isObject(delta) ? list(delta['tool_calls']) : []
+  const told = isObject(delta) ? delta['tool_calls'] : []
+  return isObject(told) ? [told] : list(told)
 }

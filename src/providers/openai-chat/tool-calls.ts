@@ -8,7 +8,7 @@
  */
 import type { JsonObject } from '../../contract/json.ts'
 import type { ModelCall } from '../../engine/ports.ts'
-import { MAX_ARGUMENTS_LENGTH, MAX_CALLS, readArguments } from '../arguments.ts'
+import { argumentsText, MAX_ARGUMENTS_LENGTH, MAX_CALLS, readArguments } from '../arguments.ts'
 import { JsonScan } from '../json-scan.ts'
 import { isObject, place, text, type WireObject } from '../wire-value.ts'
 
@@ -81,10 +81,17 @@ export class ToolCalls {
 
   /** Whether a fragment that leads to a call begins a new one instead. */
   #opensAnother(call: OpenCall, id: string, name: string, args: string): boolean {
-    if (id !== '' && call.id !== '' && id !== call.id) return name !== '' || this.#isWhole(call)
+    if (id !== '' && call.id !== '' && id !== call.id) {
+      return (name !== '' && !this.#goesOn(call, name, args)) || this.#isWhole(call)
+    }
     if (name === '') return false
     if (name !== call.name && this.#declared.has(name) && this.#declared.has(call.name)) return true
     return args.trimStart().startsWith('{') && this.#isWhole(call)
+  }
+
+  /** Under a new id the same name again, and arguments that no call begins with: they go on where the call stopped. */
+  #goesOn(call: OpenCall, name: string, args: string): boolean {
+    return name === call.name && call.length > 0 && args !== '' && !/^\s*["{]/.test(args)
   }
 
   /** Linear over the life of a call, however often it is asked. */
@@ -120,13 +127,16 @@ export class ToolCalls {
     else if (call.length === 0 && !this.#declared.has(call.name)) call.name += name
   }
 
-  /** The calls that came, in the order in which they were opened. What has no name is none. */
+  /**
+   * The calls that came, in the order in which they were opened. Without a name there is a call only where there are an id and
+   * arguments: one of a tool that does not exist.
+   */
   end({ complete, byLength }: CallsEnding, family: string): ModelCall[] {
     const last = this.#calls.at(-1)
     const seen = new Set<string>()
     const calls: ModelCall[] = []
     for (const call of this.#calls) {
-      if (call.name === '') continue
+      if (call.name === '' && (call.id === '' || call.pieces.every((piece) => piece.trim() === ''))) continue
       const open = !complete || (byLength && call === last)
       const read = readCall(call, open ? 'open' : byLength ? 'may' : 'whole', family)
       // A finished call that is sent once more at its own index is not a second one.
@@ -149,9 +159,4 @@ function readCall(call: OpenCall, ending: 'whole' | 'may' | 'open', family: stri
   if (call.length > MAX_ARGUMENTS_LENGTH) return { ...base, args: null, argsText: '', fault: 'too_large' }
   const argsText = call.pieces.join('')
   return { ...base, argsText, ...readArguments(argsText, ending) }
-}
-
-/** Some servers send the arguments as the object itself. */
-function argumentsText(value: unknown): string {
-  return typeof value === 'object' && value !== null ? JSON.stringify(value) : text(value)
 }

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../../contract/json.ts'
 import type { ModelCall, ModelPart } from '../../engine/ports.ts'
-import { MAX_ARGUMENTS_LENGTH, readArguments } from '../arguments.ts'
+import { argumentsText, MAX_ARGUMENTS_LENGTH, readArguments } from '../arguments.ts'
 import type { Sink } from '../dialect.ts'
 import { isObject, list, text, type WireObject } from '../wire-value.ts'
 import { keptArguments } from './call-arguments.ts'
@@ -200,9 +200,13 @@ export class CallItem {
     return Math.max(0, whole.length - before)
   }
 
-  /** null: what has no name is no call. */
+  get isNameless(): boolean {
+    return this.#name === ''
+  }
+
+  /** null: no call. Without a name there is one only where there are an id and arguments: of a tool that does not exist. */
   part({ complete, byLength }: Ending, family: string): ModelCall | null {
-    if (this.#name === '') return null
+    if (this.#name === '' && (this.id === '' || this.#length === 0)) return null
     const own = { family, ...(this.id === '' ? {} : { id: this.id }) }
     const call = { type: 'tool_call', tool: this.#name, provider_data: own } as const
     if (this.#length > MAX_ARGUMENTS_LENGTH) return { ...call, args: null, argsText: '', fault: 'too_large' }
@@ -211,11 +215,6 @@ export class CallItem {
     const read = readArguments(argsText, !this.done ? 'open' : complete && !byLength ? 'whole' : 'may')
     return { ...call, argsText, ...read, provider_data: { ...own, ...keptArguments(argsText, read.args) } }
   }
-}
-
-/** Some servers send the arguments as the object itself. */
-function argumentsText(value: unknown): string {
-  return typeof value === 'object' && value !== null ? JSON.stringify(value) : text(value)
 }
 
 export class OtherItem {

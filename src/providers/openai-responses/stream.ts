@@ -7,7 +7,7 @@
  */
 import { parseJson, type Json, type JsonObject } from '../../contract/json.ts'
 import type { ModelPart } from '../../engine/ports.ts'
-import { MAX_CALLS } from '../arguments.ts'
+import { argumentsText, MAX_CALLS } from '../arguments.ts'
 import type { DialectCall, ProviderFault, Reader, Reading, Sink } from '../dialect.ts'
 import { providerErrorIn } from '../provider-error.ts'
 import { malformed } from '../provider-fault.ts'
@@ -112,9 +112,21 @@ export class ResponsesReader implements Reader {
   }
 
   #piece(event: WireObject, { item: type, place, part, field, whole }: PieceRule): void {
-    const item = this.#index.find(event, (known) => known.type === type) ?? this.#open(type, event)
+    const known = this.#index.find(event, (item) => item.type === type)
+    const item = known ?? (type === 'function_call' ? this.#openCall(event) : null) ?? this.#open(type, event)
     if (item instanceof CallItem) item.begin(event)
-    this.#speak(item, () => item.piece({ place, part: event[part], value: text(event[field]), whole }))
+    const value = place === 'arguments' ? argumentsText(event[field]) : text(event[field])
+    this.#speak(item, () => item.piece({ place, part: event[part], value, whole }))
+  }
+
+  /**
+   * The call that arguments belong to which lead to none and name none: the last one, while it is open. It would be run without
+   * them.
+   */
+  #openCall(event: WireObject): CallItem | null {
+    if (text(event['call_id']) !== '' || text(event['name']) !== '') return null
+    const last = this.#items.findLast((item) => item instanceof CallItem)
+    return last === undefined || last.done || last.isNameless ? null : last
   }
 
   #added(event: WireObject): void {

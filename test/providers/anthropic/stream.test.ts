@@ -50,6 +50,60 @@ test('PS-07: a call without any argument delta, and one with an empty one, has n
   )
 })
 
+/** The calls of an answer: their tool, and their arguments or the fault in their place. */
+function callsOf(...events: unknown[]) {
+  return reading(start(), ...events, finish('tool_use'), END).parts.flatMap((part) =>
+    part.type === 'tool_call' ? [[part.tool, part.fault ?? part.args]] : [],
+  )
+}
+
+const ROME = '{"city":"Rome"}'
+
+for (const [what, events] of Object.entries({
+  'the index is a text in one of them': [{ ...TOOL(0), index: '0' }, json(0, ROME), stop(0)],
+  'the index leads to nothing': [TOOL(1), json(0, ROME), stop(1)],
+  'there is no index': [TOOL(0), { type: 'content_block_delta', delta: json(0, ROME).delta }, stop(0)],
+  'the index is that of a text': [TEXT, words(0, 'Let me'), stop(0), TOOL(1), json(0, ROME), stop(1)],
+  'words come under the index of the call': [TOOL(0), words(0, 'Let me'), json(0, ROME), stop(0)],
+  'there are two pieces, one astray': [TOOL(1), json(1, '{"city":'), json(7, '"Rome"}'), stop(1)],
+})) {
+  test(`PS-04: arguments are those of the call that is open where ${what}`, () => {
+    assert.deepEqual(callsOf(...events), [['f', { city: 'Rome' }]])
+  })
+}
+
+test('PS-04: with two open calls a stray tail spoils the last, and no call is run with half its arguments', () => {
+  assert.deepEqual(callsOf(TOOL(0), json(0, '{"x'), TOOL(1), json(1, '{}'), json(5, '":1}'), stop(0), stop(1)), [
+    ['f', 'not_json'],
+    ['f', 'not_json'],
+  ])
+})
+
+test('words under the index of a call are shown, and are a text of their own', () => {
+  const { heard, parts } = reading(start(), TOOL(0), words(0, 'Let me'), stop(0), finish('tool_use'), END)
+  assert.equal(heard.shown(), 'Let me')
+  assert.deepEqual(
+    parts.map(({ type }) => type),
+    ['tool_call', 'text'],
+  )
+})
+
+test('arguments of a tool of the provider own are no arguments of the call before it', () => {
+  const server = open(1, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} })
+  assert.deepEqual(callsOf(TOOL(0), stop(0), server, json(1, '{"query":"x"}'), stop(1)), [['f', {}]])
+})
+
+test('LC-08: arguments that are no text are judged as the value they are, and never taken for none', () => {
+  const value = (partial_json: unknown) =>
+    callsOf(TOOL(0), delta(0, { type: 'input_json_delta', partial_json }), stop(0))
+  assert.deepEqual(value({ city: 'Rome' }), [['f', { city: 'Rome' }]])
+  for (const other of [42, true, [], [1]]) assert.deepEqual(value(other), [['f', 'not_object']])
+  assert.deepEqual(value(null), [['f', {}]])
+  const long =
+    '{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":{"n":12345678901234567890}}}'
+  assert.equal(JSON.stringify(callsOf(TOOL(0), long, stop(0))), '[["f",{"n":12345678901234567890}]]')
+})
+
 test('the input of a block start counts only where no delta follows, with all its digits', () => {
   const whole =
     '{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{"n":12345678901234567890}}}'

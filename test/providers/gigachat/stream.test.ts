@@ -75,6 +75,17 @@ test('PS-44: a call comes whole, its arguments an object, with a state id to be 
   assert.deepEqual(provider_data, { family: 'gigachat', functions_state_id: 'fs-1' })
 })
 
+test('LC-08: arguments that are no object are judged as the value they are, and never taken for none', () => {
+  for (const value of [42, true, [1]]) {
+    const odd = { ...called, function_call: { name: 'find_order', arguments: value } }
+    const { parts } = readAnswer([chunk(odd, 'function_call', usage), DONE])
+    assert.deepEqual(
+      parts.map((part) => part.type === 'tool_call' && [part.args, part.fault]),
+      [[null, 'not_object']],
+    )
+  }
+})
+
 test('PS-44: the same as one JSON document', () => {
   const { heard: _, ...streamed } = readAnswer([chunk(called, 'function_call', usage), DONE])
   const { reader } = listenTo()

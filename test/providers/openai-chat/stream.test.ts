@@ -31,6 +31,15 @@ function tagged(mode: 'tagged' | 'open', ...events: unknown[]) {
   return read(dialectCall(facts), events)
 }
 
+test('one call that stands where a list of them belongs is that call, with all digits of its arguments', () => {
+  const told = '{"index":0,"id":"c1","function":{"name":"get_weather","arguments":{"n":12345678901234567890}}}'
+  const { parts } = reading(`{"choices":[{"index":0,"delta":{"tool_calls":${told}}}]}`, FIN('tool_calls'), DONE)
+  assert.deepEqual(
+    parts.map((part) => part.type === 'tool_call' && [part.tool, JSON.stringify(part.args)]),
+    [['get_weather', '{"n":12345678901234567890}']],
+  )
+})
+
 test('PS-09: chunks whose choices are null, absent or empty are nothing', () => {
   const events = [
     { choices: null },

@@ -56,6 +56,21 @@ test('a fresh id on every fragment without a name belongs to the call that is op
   ])
 })
 
+test('a fresh id and the name again on every fragment are one call as long as the arguments go on', () => {
+  const pieces = (...[second, third]: readonly [string, string]) =>
+    calls(TC(0, 'r1', 'f', '{"a"'), TC(0, 'r2', 'f', second), TC(0, 'r3', 'f', third))
+  assert.deepEqual(pieces(':1', '}'), [['r1', 'f', { a: 1 }]])
+  assert.deepEqual(calls(TC(0, 'r1', 'f', '{"a":1}'), TC(0, 'r2', 'f', '{"b"'), TC(0, 'r3', 'f', ':2}')), [
+    ['r1', 'f', { a: 1 }],
+    ['r2', 'f', { b: 2 }],
+  ])
+  // What begins as arguments do begins a call.
+  assert.deepEqual(calls(TC(0, 'r1', 'f', '{"a"'), TC(0, 'r2', 'f', '{"b":2}')), [
+    ['r1', 'f', 'not_json'],
+    ['r2', 'f', { b: 2 }],
+  ])
+})
+
 test('PS-04: a tail on another index without id and name belongs to the call that is open', () => {
   assert.deepEqual(calls(TC(0, 'c1', 'get_weather', '{"ci'), TC(1, undefined, undefined, 'ty":"Rome"}')), [
     ['c1', 'get_weather', { city: 'Rome' }],
@@ -87,6 +102,22 @@ test('PS-06: a repeated name says nothing new, a split one is joined, and a decl
 test('PS-07: empty, missing and null arguments are a call without any', () => {
   for (const nothing of ['', ' ', null, undefined])
     assert.deepEqual(calls(TC(0, 'c1', 'list_orders', nothing)), [['c1', 'list_orders', {}]])
+})
+
+test('LC-08: arguments that are no text are judged as the value they are, and never taken for none', () => {
+  assert.deepEqual(calls(TC(0, 'c1', 'f', { city: 'Rome' })), [['c1', 'f', { city: 'Rome' }]])
+  for (const value of [42, 0, true, false, [], [{ city: 'Rome' }]])
+    assert.deepEqual(calls(TC(0, 'c1', 'list_orders', value)), [['c1', 'list_orders', 'not_object']])
+})
+
+test('LC-03: a call without a name is a call of no tool where it has an id and arguments, else it is none', () => {
+  assert.deepEqual(calls(TC(0, 'c1', '', '{"a":1}')), [['c1', '', { a: 1 }]])
+  assert.deepEqual(calls(TC(0, 'c1', undefined, '{"a"'), TC(0, undefined, undefined, ':1}')), [['c1', '', { a: 1 }]])
+  for (const [id, args] of [
+    ['c1', ''],
+    ['', '{"a":1}'],
+  ] as const)
+    assert.deepEqual(calls(TC(0, id, '', args)), [])
 })
 
 test('PS-08: two objects glued in one call are one broken call', () => {
@@ -144,9 +175,9 @@ test('an id that comes after the name, or a name after the id, still finds its c
   assert.deepEqual(calls(TC(0, 'early'), TC(0, undefined, 'f', '{}')), [['early', 'f', {}]])
 })
 
-test('a call without any id is a call; one without a name is none', () => {
+test('a call without any id is a call; one without name and id is none', () => {
   assert.deepEqual(calls(TC(0, '', 'f', '{}')), [[null, 'f', {}]])
-  assert.deepEqual(calls(TC(0, 'a', '', '{}'), TC(undefined, undefined, undefined, '{}'), { index: 0 }, {}), [])
+  assert.deepEqual(calls(TC(0, '', '', '{}'), TC(undefined, undefined, undefined, '{}'), { index: 0 }, {}), [])
 })
 
 test('HI-12: one id on two indexes is two calls', () => {

@@ -205,8 +205,34 @@ test('pieces of another kind under the same index are of another item, also wher
   )
 })
 
-test('what has no name is no call', () => {
-  assert.deepEqual(callsOf(args(0, '{}'), done(1, call('a', '{}', { name: '' })), end()), [])
+test('LC-03: what has no name is a call of no tool where it has an id and arguments, else it is none', () => {
+  assert.deepEqual(callsOf(args(0, '{}'), end()), [])
+  assert.deepEqual(callsOf(done(1, call('a', '', { name: '' })), end()), [])
+  assert.deepEqual(callsOf(done(1, call('a', '{"x":1}', { name: null })), end()), [['', { x: 1 }, null]])
+})
+
+test('PS-04: arguments that lead to no call are those of the open one, which is not run without them', () => {
+  const empty = call('a', '')
+  const city = '{"city":"Oslo"}'
+  for (const events of [
+    [added(0, empty), args(1, city), done(0, empty)],
+    [added(0, empty), args(1, '{"city":'), args(1, '"Oslo"}'), done(0, empty)],
+    [added(0, empty), event('function_call_arguments.done', { output_index: 4, arguments: city }), done(0, empty)],
+    [added(0, empty), event('function_call_arguments.delta', { output_index: 0, delta: { city: 'Oslo' } })],
+  ])
+    assert.deepEqual(callsOf(...events, end()), [['get_weather', { city: 'Oslo' }, null]])
+  // A call that is whole takes no more, and the next one has its own.
+  assert.deepEqual(callsOf(done(0, call('a', '{"a":1}')), args(1, '{"b":2}'), done(1, call('b', '{"b":2}')), end()), [
+    ['get_weather', { a: 1 }, null],
+    ['get_weather', { b: 2 }, null],
+  ])
+})
+
+test('LC-08: arguments that are no text are judged as the value they are, and never taken for none', () => {
+  for (const value of [42, true, [1]])
+    assert.deepEqual(callsOf(done(0, call('a', '', { arguments: value })), end()), [
+      ['get_weather', null, 'not_object'],
+    ])
 })
 
 test('servers without deltas: each form of a whole part is shown, once', () => {
