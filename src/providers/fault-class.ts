@@ -11,7 +11,7 @@ import type { ProviderError } from './provider-error.ts'
  * @param status of the HTTP answer; null for an error inside a stream, whose numeric code then stands for it
  */
 export function faultClass(error: ProviderError, status: number | null): FaultClass {
-  const effective = status ?? httpStatusIn(error.code)
+  const effective = status ?? error.status ?? httpStatusIn(error.code)
   if (NEVER_FITS.test(error.message)) return 'context_overflow'
   if (DAY_IS_OVER.test(error.message) && !COME_BACK.test(error.message)) return 'quota'
   return (
@@ -105,8 +105,8 @@ function named(faultClass: FaultClass, words: readonly string[]): [string, Fault
 
 const MONEY =
   /insufficient (?:balance|credits?|funds|quota)|exceeded (?:your )?current quota|credit balance is too low|spend(?:ing)? limit|specified API usage limits|account balance|out of credits|requires more credits|recharge|in arrears/i
-/** A limit of tokens or requests a day: no run waits for the next one. */
-const DAY_IS_OVER = /\bTPD\b|\b(?:tokens|requests) per day\b/i
+/** A limit of a day or longer: no run waits for the next one. */
+const DAY_IS_OVER = /\bTPD\b|\b(?:tokens|requests) per day\b|\b(?:daily|weekly|monthly)\b.{0,30}\b(?:limit|quota)\b/i
 /** A plain rate limit may speak of the quota too, and then says when to come back. */
 const COME_BACK = /(?:retry|try again) (?:in|after) \d/i
 const TOO_LONG =

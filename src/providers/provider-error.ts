@@ -1,6 +1,9 @@
 /**
- * Finds what an error body says, in the many shapes in which providers and gateways write it: `{error:{…}}`, `{error:"…"}`, a
- * list of those, `{object:"error",…}`, `{detail:…}`, `{message|msg}`, MiniMax's `base_resp`. Pure; never throws.
+ * Finds what an error body says, in the many shapes in which providers and gateways write it: `{error:{…}}`, `{error:"…"}`,
+ * `{error:true,message}`, `{errors:[…]}`, in a choice, a list of those, one inside another or inside its message, `{object:"error",…}`,
+ * `{detail:…}`, flat `{code,message}`, MiniMax's `base_resp`. Pure; never throws.
+ *
+ * What is no error here may be taken for a part of an answer: half an answer is then shown as a whole one.
  */
 import { isObject, list, text, type WireObject } from './wire-value.ts'
 
@@ -9,6 +12,8 @@ export interface ProviderError {
   readonly type: string
   /** The vendor's code as text, also where it is a number; '' where it says none. */
   readonly code: string
+  /** An HTTP status that the body tells beside its code; null where it tells none. */
+  readonly status: number | null
   readonly message: string
   /** MiniMax's own number, from `base_resp` or in brackets at the end of the message: no HTTP status. */
   readonly minimaxCode: string
@@ -18,26 +23,29 @@ export interface ProviderError {
 export function providerErrorIn(body: unknown): ProviderError | null {
   if (Array.isArray(body)) return providerErrorIn(body[0])
   if (!isObject(body)) return null
-  const { error, object, base_resp, detail } = body
-  if (isObject(error)) return fromObject(error, body)
-  if (text(error) !== '') return described(text(body['type']), codeOf(body), text(error))
+  const { base_resp, choices, detail, errors } = body
+  const [choice] = list(choices)
+  const named =
+    namedIn(body['error'], body) ??
+    namedIn(list(errors), body) ??
+    (isObject(choice) ? namedIn(choice['error'], choice) : null)
+  if (named !== null) return named
   const minimaxCode = isObject(base_resp) ? numeral(base_resp['status_code']) : ''
   if (isObject(base_resp) && minimaxCode !== '' && minimaxCode !== '0') {
-    return { ...described('', '', `${text(base_resp['status_msg'])} (${minimaxCode})`), minimaxCode }
+    return { ...described({}, `${text(base_resp['status_msg'])} (${minimaxCode})`), minimaxCode }
   }
-  if (object === 'error' || body['type'] === 'error') return fromObject(body, body)
-  return detail === undefined || detail === null ? null : described('', codeOf(body), detailText(detail))
+  if (body['object'] === 'error' || body['type'] === 'error' || isFlat(body)) return fromObject(body, body)
+  if (detail === undefined || detail === null) return null
+  return isObject(detail) ? fromObject(detail, body) : described(body, detailText(detail))
 }
 
-/** What an HTTP error body says, whatever it is. */
-export function providerErrorOf(body: string): ProviderError {
-  const parsed = parsedOrNull(body)
+/** The same of something that is an error by its place, whatever is in it: the body of an HTTP error, an event. */
+export function providerErrorOf(body: unknown): ProviderError {
+  const parsed = typeof body === 'string' ? parsedOrNull(body) : body
   const found = providerErrorIn(parsed)
   if (found !== null) return found
-  const flat = isObject(parsed) ? text(parsed['message']) || text(parsed['msg']) : ''
-  return isObject(parsed) && flat !== ''
-    ? described(text(parsed['type']), codeOf(parsed), flat)
-    : described('', '', body)
+  const flat = isObject(parsed) ? wordsOf(parsed) : ''
+  return isObject(parsed) && flat !== '' ? described(parsed, flat) : described({}, text(body))
 }
 
 function parsedOrNull(body: string): unknown {
@@ -48,17 +56,66 @@ function parsedOrNull(body: string): unknown {
   }
 }
 
-function fromObject(error: WireObject, body: WireObject): ProviderError {
-  const details = isObject(error['details']) ? text(error['details']['error_code']) : ''
-  const said = text(error['message']) || text(error['msg']) || text(error['detail']) || text(body['message'])
-  const message = isObject(error['metadata']) ? `${said} ${text(error['metadata']['raw'])}`.trim() : said
-  const type = error['type'] === 'error' ? '' : text(error['type']) || text(error['status'])
-  return described(type, details || codeOf(error), message)
+/** What stands under the name of an error; null where that says that there is none. */
+function namedIn(error: unknown, body: WireObject): ProviderError | null {
+  if (Array.isArray(error)) return error.length === 0 ? null : (namedIn(error[0], body) ?? described(body, ''))
+  if (isObject(error)) return fromObject(error, body)
+  if (error === true) return described(body, wordsOf(body))
+  if (typeof error === 'number') return error === 0 ? null : described({ code: error, ...body }, wordsOf(body))
+  return text(error) === '' ? null : (insideOf(text(error)) ?? described(body, text(error)))
 }
 
-function codeOf(value: WireObject): string {
-  return numeral(value['code'])
+/** An error as gateways write it that have no name for one: a code or a bad status, and a sentence, where an answer would be. */
+function isFlat(body: WireObject): boolean {
+  const { choices, success, type } = body
+  if (list(choices).length > 0 || wordsOf(body) === '') return false
+  if (type !== undefined && !/error|exception|fail/i.test(text(type))) return false
+  if (success === false || /^(?:error|failed|failure)$/i.test(text(body['status']))) return true
+  const code = codeOf(body)
+  return statusOf(body) !== null || (code !== '' && !GOOD_CODE.test(code))
 }
+
+/** Gateways that give every chunk a code have one of these for the good ones. */
+const GOOD_CODE = /^(?:0+|2\d\d|ok|success)$/i
+
+function fromObject(error: WireObject, body: WireObject): ProviderError {
+  const inner = isObject(error['error']) ? fromObject(error['error'], error) : insideOf(wordsOf(error))
+  if (inner !== null) return inner
+  const said = wordsOf(error) || text(body['message'])
+  const message = isObject(error['metadata']) ? `${said} ${text(error['metadata']['raw'])}`.trim() : said
+  return described(error, message)
+}
+
+/** A gateway's message may be the JSON of the error that it was sent itself. */
+function insideOf(message: string): ProviderError | null {
+  return message.startsWith('{') && message.length <= LONGEST_INSIDE ? providerErrorIn(parsedOrNull(message)) : null
+}
+
+const LONGEST_INSIDE = 64 * 1024
+
+function wordsOf(error: WireObject): string {
+  for (const field of ['message', 'msg', 'detail', 'error_msg', 'error_message', 'errorMessage', 'status_msg']) {
+    const words = text(error[field])
+    if (words !== '') return words
+  }
+  return ''
+}
+
+function codeOf(error: WireObject): string {
+  const details = isObject(error['details']) ? text(error['details']['error_code']) : ''
+  return details || numeral(error['code']) || numeral(error['error_code']) || numeral(error['errorCode'])
+}
+
+/** Of an HTTP error: anything else under these names is no status. */
+function statusOf(error: WireObject): number | null {
+  for (const field of ['status', 'status_code', 'http_code', 'http_status', 'statusCode']) {
+    const told = numeral(error[field])
+    if (HTTP_ERROR.test(told)) return Number(told)
+  }
+  return null
+}
+
+const HTTP_ERROR = /^[45]\d\d$/
 
 /** A code is a number at one vendor and a string at the next. */
 function numeral(value: unknown): string {
@@ -73,8 +130,15 @@ function detailText(detail: unknown): string {
     .join('; ')
 }
 
-function described(type: string, code: string, message: string): ProviderError {
-  return { type, code, message, minimaxCode: /\((\d{4})\)\s*$/.exec(message)?.[1] ?? '' }
+function described(error: WireObject, message: string): ProviderError {
+  const word = text(error['type']) || text(error['status'])
+  return {
+    type: error['type'] === 'error' || HTTP_ERROR.test(word) ? '' : word,
+    code: codeOf(error),
+    status: statusOf(error),
+    message,
+    minimaxCode: /\((\d{4})\)\s*$/.exec(message)?.[1] ?? '',
+  }
 }
 
 /** The provider's own words for the journal: one line, at most 500 characters, keys and tokens out. */

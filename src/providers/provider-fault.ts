@@ -58,6 +58,13 @@ export function streamFault(error: ProviderError): ProviderFault {
   return { class: faultClass(error, null), detail: errorDetail(error), status: null, retryAfterMs: null, repair: null }
 }
 
+/** An event that is an error by its name, whatever is in it. */
+export function errorEventFault(event: unknown): ProviderFault {
+  const error = providerErrorOf(event)
+  const saysNothing = `${error.type}${error.code}${error.message}` === '' && error.status === null
+  return saysNothing ? malformed('an error event that says nothing') : streamFault(error)
+}
+
 /** An answer that breaks its own protocol. `detail` names what, and quotes of it a word at most. */
 export function malformed(detail: string): ProviderFault {
   const bounded = detail.slice(0, 200).toWellFormed()

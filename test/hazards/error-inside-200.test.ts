@@ -52,6 +52,40 @@ test('an error that may pass is tried again, wherever it comes', async () => {
   )
 })
 
+/** As gateways write it before any API, in none of the vendors' own shapes. */
+const foreign: Readonly<Record<string, string>> = {
+  'true beside a sentence': '{"error":true,"message":"Insufficient balance"}',
+  'a list': '{"error":[{"message":"Insufficient balance","code":402}]}',
+  flat: '{"code":402,"message":"Insufficient balance"}',
+  'flat with a word': '{"status":"error","message":"Insufficient balance"}',
+  'one inside another': '{"error":{"error":{"message":"no money","code":402}}}',
+  'a status beside': '{"error":{"type":"upstream","status_code":402,"message":"no money"}}',
+  'an event of a response': '{"type":"response.error","error":{"code":"insufficient_quota","message":"no money"}}',
+}
+
+test('an error in the shape of no vendor, behind a text, makes no whole answer of half a one', async () => {
+  await everyVendor(({ provider }) =>
+    everyCase(Object.entries(foreign), async (event) => {
+      const conversation = new Conversation(await world.open())
+      conversation.user('Where is order 77?')
+      const { result } = await conversation.run(provider, [
+        (answer) => {
+          answer.text('Half an ans')
+          answer.raw(`data: ${event}\n\ndata: [DONE]\n\n`)
+          answer.cut()
+        },
+      ])
+      assert.deepEqual([result.status, result.error?.code], ['failed', 'provider_quota'])
+      assert.deepEqual([result.text, result.stop_reason], ['Half an ans', 'error'])
+      assert.deepEqual(
+        result.usage.attempts.map(({ error_code: code }) => code),
+        ['quota'],
+      )
+      await goesOn(conversation, provider)
+    }),
+  )
+})
+
 for (const [place, before] of Object.entries(places)) {
   test(`an error that cannot pass, ${place}, ends the run or goes to the next model`, async () => {
     await everyVendor(async ({ provider, streamErrors }) => {

@@ -156,6 +156,64 @@ test('PS-18: an error inside a stream is classed by its own code', () => {
   assert.equal(streamClassOf({ choices: [], error: null }), null)
 })
 
+/** No money, in every shape in which one was seen or must be thought of. */
+const QUOTA_SHAPES: Readonly<Record<string, object>> = {
+  'true beside a sentence': { error: true, message: 'Insufficient balance' },
+  'a list of sentences': { error: ['Insufficient balance'] },
+  'a list of objects': { error: [{ message: 'x', code: 402 }] },
+  'errors in a list': { errors: [{ message: 'Insufficient balance', code: 10000 }], success: false },
+  'a number': { error: 402 },
+  'a number beside a sentence': { error: 402, message: 'x' },
+  'flat, with a number': { code: 402, message: 'x' },
+  'flat, with digits': { code: '10401', msg: 'Insufficient balance' },
+  'flat, with a word': { code: 'Arrearage', message: 'the account is in arrears' },
+  'flat, with names of its own': { error_code: 336501, error_msg: 'Insufficient balance' },
+  'flat, with a status in a word': { status: 'error', message: 'Insufficient balance' },
+  'flat, with no success': { success: false, message: 'Insufficient balance' },
+  'flat, of a type': { type: 'billing_error', status_code: 402, message: 'x' },
+  'a status as a number': { error: { status: 402, message: 'x' } },
+  'a status as digits': { error: { type: 'x', http_code: '402', message: 'x' } },
+  'a status beside a code': { error: { code: 'E17', status_code: 402, message: 'x' } },
+  'one inside another': { error: { error: { message: 'x', code: 402 } } },
+  'JSON where a sentence belongs': { error: '{"message":"x","code":402}' },
+  'JSON in its message': { error: { message: '{"error":{"message":"x","code":402}}', code: 500 } },
+  'an object of details': { detail: { message: 'Insufficient balance' } },
+  'inside a choice': { choices: [{ index: 0, delta: { content: '' }, error: { code: 402, message: 'x' } }] },
+}
+
+for (const [shape, event] of Object.entries(QUOTA_SHAPES)) {
+  test(`PS-18: an error is found in a stream, and classed, as ${shape}`, () => {
+    assert.equal(streamClassOf(event), 'quota')
+  })
+}
+
+test('what says that there is no error is none', () => {
+  for (const event of [
+    { choices: [{ index: 0, delta: { content: 'x' } }], error: null, errors: [], success: true },
+    { choices: [{ index: 0, delta: { content: 'x' } }], code: 0, message: 'Success' },
+    { choices: [{ index: 0, delta: { content: 'x' } }], code: 500, message: 'a chunk that has a choice is an answer' },
+    { choices: [], usage: { prompt_tokens: 1 }, code: 0, message: 'Success' },
+    { code: '200', message: 'ok' },
+    { error: false, message: 'x' },
+    { error: 0 },
+    { error: '' },
+    { error: [] },
+    { status: 'processing', message: 'three before you' },
+    { type: 'ping', code: 500, message: 'x' },
+  ])
+    assert.equal(streamClassOf(event), null, JSON.stringify(event))
+})
+
+test('a limit of a day, a week or a month is waited for by no run, unless it says when to come back', () => {
+  for (const message of [
+    'You have reached your monthly usage limit',
+    'Weekly/Monthly limit exhausted',
+    'daily quota used',
+  ])
+    assert.equal(classOf(429, { error: { message } }), 'quota', message)
+  assert.equal(classOf(429, { error: { message: 'daily limit; please retry in 20s' } }), 'rate')
+})
+
 test("PS-42: MiniMax's numbers are read as its own, never as HTTP statuses", () => {
   const of = (status_code: number | string) =>
     streamClassOf({ choices: null, base_resp: { status_code, status_msg: 'x' } })

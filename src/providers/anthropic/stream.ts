@@ -10,7 +10,7 @@ import type { ModelPart } from '../../engine/ports.ts'
 import { MAX_CALLS } from '../arguments.ts'
 import type { DialectCall, ProviderFault, Reader, Reading, Sink } from '../dialect.ts'
 import { providerErrorIn } from '../provider-error.ts'
-import { malformed, streamFault } from '../provider-fault.ts'
+import { errorEventFault, malformed, streamFault } from '../provider-fault.ts'
 import { isObject, list, parseEvent, place, text, type WireObject } from '../wire-value.ts'
 import { IGNORED, openBlock, type Block, type Piece } from './blocks.ts'
 import { renamed, type ToolNames, toolNames, turnedRound } from './property-names.ts'
@@ -84,7 +84,7 @@ export class AnthropicReader implements Reader {
         // Compatible servers also write errors in the shape of other APIs, without a type.
         const error = providerErrorIn(event)
         if (error !== null) this.#fail(streamFault(error))
-        else if (name === 'error') this.#fail(malformed('an error event that says nothing'))
+        else if (name === 'error') this.#fail(errorEventFault(event))
       }
     }
   }

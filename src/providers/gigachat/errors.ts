@@ -1,8 +1,6 @@
-/** Errors of GigaChat: flat `{"status": 422, "message": "…"}`, as HTTP answers and inside a stream. Pure. */
+/** Errors of GigaChat as HTTP answers: flat `{"status": 422, "message": "…"}`. Pure. Those inside a stream are read by `stream.ts`. */
 import type { ProviderFault, Repair } from '../dialect.ts'
-import { type ProviderError, providerErrorIn } from '../provider-error.ts'
 import { httpFault, commonRepair } from '../provider-fault.ts'
-import { isObject, list, text } from '../wire-value.ts'
 
 export function gigachatFault(
   status: number,
@@ -21,14 +19,4 @@ function repairFor(status: number, body: string): Repair | null {
   if (status === 401) return 'new_token'
   if (status === 422 && /functions or thinking_functions|functions_state/i.test(body)) return 'no_state_id'
   return commonRepair(status, body)
-}
-
-/** What a chunk of a 200 answer says as an error; null where it says nothing of one. */
-export function errorIn(chunk: unknown): ProviderError | null {
-  const found = providerErrorIn(chunk)
-  if (found !== null || !isObject(chunk) || list(chunk['choices']).length > 0) return found
-  const message = text(chunk['message'])
-  const status = chunk['status'] ?? chunk['code']
-  if (message === '' || typeof status !== 'number') return null
-  return { type: '', code: String(status), message, minimaxCode: '' }
 }

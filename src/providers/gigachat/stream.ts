@@ -10,11 +10,11 @@ import { AnswerProgress } from '../answer-progress.ts'
 import { AnswerText } from '../answer-text.ts'
 import { firstChoice, nextChunk } from '../chat-chunk.ts'
 import type { DialectCall, Reader, Reading, Sink } from '../dialect.ts'
-import { malformed, streamFault } from '../provider-fault.ts'
+import { providerErrorIn } from '../provider-error.ts'
+import { errorEventFault, malformed, streamFault } from '../provider-fault.ts'
 import { TextGather } from '../text-gather.ts'
 import { ThinkTags } from '../think-tags.ts'
 import { isObject, list, text, type WireObject } from '../wire-value.ts'
-import { errorIn } from './errors.ts'
 import { FunctionCalls } from './function-calls.ts'
 import { finishWord, gigachatStop, isFailure } from './stop-reason.ts'
 import { gigachatUsage, isEmptyUsage } from './usage.ts'
@@ -56,7 +56,7 @@ export class GigachatReader implements Reader {
     const chunk = nextChunk(progress, data)
     if (chunk === undefined) return
     this.#chunk(chunk, data)
-    if (name === 'error') progress.fail(malformed('an error event that says nothing'))
+    if (name === 'error') progress.fail(errorEventFault(chunk))
     else if (name === MESSAGE_DONE) progress.done()
   }
 
@@ -72,7 +72,7 @@ export class GigachatReader implements Reader {
 
   /** @param data its text, where numbers may be read from it once more; null where they are exact already */
   #chunk(chunk: unknown, data: string | null): void {
-    const error = errorIn(chunk)
+    const error = providerErrorIn(chunk)
     if (error !== null) this.#progress.fail(streamFault(error))
     // What came with an error is kept: usage may be there.
     if (isObject(chunk)) this.#content(chunk, data)

@@ -12,7 +12,7 @@ import { AnswerText } from '../answer-text.ts'
 import { firstChoice, nextChunk } from '../chat-chunk.ts'
 import type { DialectCall, Reader, Reading, Sink } from '../dialect.ts'
 import { providerErrorIn } from '../provider-error.ts'
-import { malformed, streamFault } from '../provider-fault.ts'
+import { errorEventFault, malformed, streamFault } from '../provider-fault.ts'
 import { TextGather } from '../text-gather.ts'
 import { ThinkTags } from '../think-tags.ts'
 import { isObject, list, text, type WireObject } from '../wire-value.ts'
@@ -56,7 +56,7 @@ export class ChatReader implements Reader {
     const chunk = nextChunk(progress, data)
     if (chunk === undefined) return
     this.#chunk(chunk, data)
-    if (name === 'error') progress.fail(malformed('an error event that says nothing'))
+    if (name === 'error') progress.fail(errorEventFault(chunk))
   }
 
   document(body: Json): void {

@@ -10,7 +10,7 @@ import type { ModelPart } from '../../engine/ports.ts'
 import { argumentsText, MAX_CALLS } from '../arguments.ts'
 import type { DialectCall, ProviderFault, Reader, Reading, Sink } from '../dialect.ts'
 import { providerErrorIn } from '../provider-error.ts'
-import { malformed } from '../provider-fault.ts'
+import { errorEventFault, malformed } from '../provider-fault.ts'
 import { isObject, list, parseEvent, text, type WireObject } from '../wire-value.ts'
 import { responsesStreamFault } from './errors.ts'
 import { ItemIndex } from './item-index.ts'
@@ -95,7 +95,8 @@ export class ResponsesReader implements Reader {
       case 'response.cancelled':
         return this.#terminal(event['response'], type.slice(EVENTS.length), data)
       default:
-        if (!type.startsWith(EVENTS)) this.#errorIn(event, name)
+        // Other events of the API may tell of an error that is a tool's own.
+        if (!type.startsWith(EVENTS) || type === `${EVENTS}error`) this.#errorIn(event, name)
     }
   }
 
@@ -104,7 +105,7 @@ export class ResponsesReader implements Reader {
     const inner = isObject(event['response']) ? providerErrorIn({ error: event['response']['error'] }) : null
     const error = inner ?? providerErrorIn(event)
     if (error !== null) this.#fail(responsesStreamFault(error))
-    else if (name === 'error') this.#fail(malformed('an error event that says nothing'))
+    else if (name === 'error') this.#fail(errorEventFault(event))
   }
 
   #head(response: unknown): void {
