@@ -23,6 +23,12 @@ if (!outcome.ok) {
   process.exit(78)
 }
 
+/**
+ * libuv's threads, half of which may look up host names: as many as `egress/shared-lookup.ts` counts on. It reads this when the
+ * first one is needed, and no import needs one.
+ */
+process.env['UV_THREADPOOL_SIZE'] ??= '16'
+
 const { settings } = outcome
 const output = createLogOutput(process.stdout)
 const logger = pino({ level: settings.logLevel, base: null }, output)

@@ -83,6 +83,25 @@ test('names that were silent are asked for one after another, and keep no other 
   assert.deepEqual(underWay(), ['dead-1', 'dead-2', 'dead-3'])
 })
 
+test('of names that never answered four are asked for at once, and one that has answered waits for none of them', () => {
+  const { ask, underWay, fails, finds } = resolver()
+  ask('alive')
+  finds('alive')
+  for (const name of ['new-1', 'new-2', 'new-3', 'new-4', 'new-5', 'new-6', 'alive']) ask(name)
+  assert.deepEqual(underWay(), ['new-1', 'new-2', 'new-3', 'new-4', 'alive'])
+  finds('new-2')
+  assert.deepEqual(underWay(), ['new-1', 'new-3', 'new-4', 'alive', 'new-5'])
+  for (const name of ['new-1', 'new-3']) fails(name, 9_000)
+  assert.deepEqual(underWay(), ['new-4', 'alive', 'new-5', 'new-6'])
+  // Silent by now: they are in another line, and the fifth place is theirs.
+  for (const name of ['new-1', 'new-3', 'new-2']) ask(name)
+  assert.deepEqual(underWay(), ['new-4', 'alive', 'new-5', 'new-6', 'new-1', 'new-2'])
+  // A name that stops answering is a stranger again.
+  fails('alive', 100)
+  for (const name of ['new-7', 'new-8', 'alive']) ask(name)
+  assert.deepEqual(underWay(), ['new-4', 'new-5', 'new-6', 'new-1', 'new-2', 'new-7'])
+})
+
 test('a name in the line whose callers have all gone is not asked for', () => {
   const { ask, asked, fails, heard, underWay } = resolver()
   for (const name of ['dead-1', 'dead-2', 'dead-3']) {
