@@ -19,6 +19,7 @@ const METADATA_HOSTS: ReadonlySet<string> = new Set([
   'metadata.platformequinix.com',
   'metadata.packet.net',
   'metadata.tencentyun.com',
+  'metadata.oraclecloud.com',
   'rancher-metadata',
   'instance-data',
   'instance-data.ec2.internal',
@@ -34,8 +35,10 @@ const METADATA_HOSTS: ReadonlySet<string> = new Set([
   '[fd00:ec2::23]',
   '[fd20:ce::254]',
   '[fd00:42::42]',
-  '[fe80::a9fe:a9fe]',
 ])
+
+/** Local addresses of IPv6 with 169.254.169.254 in them, as clouds make their own (`fd00:a9fe:a9fe::1`, `fd00:c1::a9fe:a9fe`). */
+const METADATA_INSIDE = /^\[f[cde].*:a9fe:a9fe(?::.*)?\]$/
 
 /**
  * The canonical form of a `URL.hostname`: one trailing dot taken off, IPv6 in brackets. Null when it is not a host name:
@@ -62,6 +65,11 @@ export function literalAddress(host: string): string | null {
   return isIP(bare) === 0 ? null : bare
 }
 
+/** True for `localhost` and every name below it: loopback wherever they are resolved (RFC 6761 §6.3), though nobody asked. */
+export function isLocalName(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost')
+}
+
 /** True for `localhost` and for literals of 127.0.0.0/8 and ::1. */
 export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || isLoopbackAddress(literalAddress(host) ?? '')
@@ -69,10 +77,10 @@ export function isLoopbackHost(host: string): boolean {
 
 /** True for a cloud's metadata service, by its canonical name or literal. */
 export function isMetadataHost(host: string): boolean {
-  return METADATA_HOSTS.has(host)
+  return METADATA_HOSTS.has(host) || METADATA_INSIDE.test(host)
 }
 
 /** The same for a bare address in any spelling, as a resolver gives it. */
 export function isMetadataAddress(address: string): boolean {
-  return METADATA_HOSTS.has(hostFromText(address.includes(':') ? `[${address}]` : address) ?? '')
+  return isMetadataHost(hostFromText(address.includes(':') ? `[${address}]` : address) ?? '')
 }

@@ -7,7 +7,7 @@
 import { assertNever } from '../contract/assert-never.ts'
 import { isPublicAddress } from './addresses.ts'
 import type { Purpose, Refusal } from './egress.ts'
-import { canonicalHost, hostFromText, isLoopbackHost, isMetadataHost, literalAddress } from './host.ts'
+import { canonicalHost, hostFromText, isLocalName, isLoopbackHost, isMetadataHost, literalAddress } from './host.ts'
 import { NOTHING_PRIVATE, opensPrivate, type PrivateAllow } from './private-allow.ts'
 
 /** One entry of EGRESS_ALLOWLIST or PROVIDER_ALLOWLIST. */
@@ -132,9 +132,10 @@ function judgeHost(
   const inside = address !== null && !isPublicAddress(address)
   if (inside && !opensPrivate(privateAllow, host, address)) return 'address_blocked'
 
-  const matching = list.filter((rule) => matches(rule, host) && !(inside && rule.match === 'any'))
+  const notAnybody = inside || isLocalName(host)
+  const matching = list.filter((rule) => matches(rule, host) && !(notAnybody && rule.match === 'any'))
   if (matching.length === 0) return 'host_not_listed'
-  const open = matching.filter((rule) => rule.port === 'any' || rule.port === port)
+  const open = matching.filter((rule) => (rule.port === 'any' && port !== 0) || rule.port === port)
   if (open.length === 0) return 'port'
   return open.some((rule) => rule.match !== 'any') ? 'named' : 'any'
 }

@@ -72,8 +72,8 @@ function addressFaults(target: Target, profile: Profile, { judge, keys }: Target
     const example = 'the address of the server, such as https://llm.example.com/v1'
     return fault('base_url', `is required with provider "${provider}": ${example}`)
   }
-  if (/[?#]/.test(address)) {
-    return fault(url === null ? 'provider' : 'base_url', 'must be a URL without a query or a fragment')
+  if (/[?#\s]/.test(address)) {
+    return fault(url === null ? 'provider' : 'base_url', 'must be a URL without a query, a fragment or white space')
   }
   const refusal = judge('provider', address, ownHostsOf(provider, profile, keys))
   if (refusal === null) return []

@@ -131,6 +131,8 @@ const cases: readonly Case[] = [
   ['base_url empty', { 'llm.base_url': '' }],
   ['base_url that is no URL', { 'llm.base_url': 'llm.example.com' }],
   ['base_url with a query', { 'llm.base_url': `${NOWHERE}/v1?key=SECRET` }],
+  ['base_url with white space in it', { 'llm.base_url': `${NOWHERE} ` }],
+  ['base_url with a port that is none', { 'llm.base_url': 'http://127.0.0.1:99999/v1' }],
   ['base_url with a user', { 'llm.base_url': 'http://u:SECRET@127.0.0.1:1' }],
   ['base_url of another scheme', { 'llm.base_url': 'ftp://127.0.0.1/' }],
   ['base_url of a host that is not listed', { 'llm.base_url': 'https://llm.example.com/v1' }],

@@ -16,7 +16,7 @@ import { ownEngine, sharedEngine, type SharedEngine } from './shared-engine.ts'
 const PUBLIC = sharedEngine({
   DEV_INSECURE: '',
   EGRESS_ALLOWLIST:
-    'api.shop.example, *.tools.example ,SPACE.example.:8443,any.example:*,8.8.8.8,[2606:4700:4700::1111],xn--mnchen-3ya.example,,',
+    'api.shop.example, *.tools.example ,SPACE.example.:8443,any.example:*,8.8.8.8,[2606:4700:4700::1111],xn--mnchen-3ya.example,BÜCHER.example,,',
   PROVIDER_ALLOWLIST: 'llm.example.com,*.models.example',
   // EG-05: what other programs take for a proxy means nothing here.
   HTTPS_PROXY: 'http://127.0.0.1:1',
@@ -41,6 +41,10 @@ const allowed = [
   'https://8.8.8.8/',
   'https://[2606:4700:4700::1111]/',
   'https://münchen.example/',
+  'https://xn--bcher-kva.example/',
+  'https://api.shop。example/',
+  'https://%61pi.shop.example/',
+  'https:\\\\api.shop.example/',
   // The WHATWG parser takes the backslash for a slash: the host is the listed one.
   'https://api.shop.example\\@evil.example/',
 ]
@@ -72,6 +76,11 @@ const unlisted = [
   'api.shop.example',
   'https://',
   'https://api.shop.example:99999/',
+  'https://api.shop.example:0/',
+  'https://any.example:0/',
+  'https://api.shop.example../',
+  'https://api.shop.example%00.evil.example/',
+  'https://evil.example\t@api.shop.example/',
 ]
 
 /** Refused whatever the lists say. */
@@ -98,9 +107,27 @@ const inside = [
   'https://[::ffff:169.254.169.254]/',
   'https://[64:ff9b::a9fe:a9fe]/',
   'https://[fd00:ec2::254]/',
+  'https://[fd00:a9fe:a9fe::1]/',
+  'https://[::ffff:7f00:1]/',
+  'https://[2002:7f00:1::]/',
+  'https://[64:ff9b:1::7f00:1]/',
+  'https://[2001:0:7f00:1::]/',
+  'https://[fec0::1]/',
+  'https://[::127.0.0.1]/',
+  'https://127.0.0.1./',
+  'https://①②⑦.⓪.⓪.①/',
+  'https://127。0。0。1/',
+  'https://%31%32%37.0.0.1/',
+  'https://0xA9FEA9FE/',
+  'https://0251.0376.0251.0376/',
+  'https://198.18.0.1/',
+  'https://240.0.0.1/',
+  'https://0/',
   'https://metadata.google.internal/',
   'https://METADATA.google.internal./',
   'https://100.100.100.200/',
+  'https://localhost/',
+  'https://api.LOCALHOST./',
 ]
 
 async function pathsOf(client: EngineClient, parts: JsonObject): Promise<string[]> {
@@ -309,9 +336,35 @@ test('§10 EGRESS_PRIVATE_ALLOW lets a listed name lead inside, over TLS with th
   assert.deepEqual(await pathsOf(client, { tools: [{ name: 'a', url: `https://127.0.0.3:${server.port}/` }] }), [
     'tools[0].url',
   ])
-  for (const host of ['169.254.169.254', '100.100.100.200', 'metadata.google.internal']) {
-    assert.deepEqual(await pathsOf(client, { tools: [{ name: 'a', url: `https://${host}/` }] }), ['tools[0].url'])
+})
+
+test('§10 EG-08: with every private network opened and each of them listed, metadata services stay closed', async (t) => {
+  const hosts = [
+    ...['169.254.169.254', '100.100.100.200', '0x64.0x64.0x64.0xc8', '168.63.129.16', '192.0.0.192'],
+    ...['[fd00:ec2::254]', '[fd00:ec2:0:0::0254]', '[fd00:a9fe:a9fe::1]', '[fd20:ce::254]', '[fd00:c1::a9fe:a9fe]'],
+    ...['metadata.google.internal', 'Metadata.Google.Internal.', 'metadata', 'instance-data', 'metadata。goog'],
+  ]
+  const engine = await ownEngine(t, {
+    DEV_INSECURE: '',
+    EGRESS_ALLOWLIST: [...hosts, '*.internal', '*.google.internal', '*:*', '100.64.0.1'].join(),
+    PROVIDER_ALLOWLIST: hosts.join(),
+    EGRESS_PRIVATE_ALLOW: '10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,fc00::/7,*.internal',
+  })
+  const client = new EngineClient(engine)
+  const said = async (parts: JsonObject) => {
+    const { details = [] } = errorOf(await client.post(runBody(parts)), 400, 'invalid_request')
+    assert.match(details[0]?.message ?? '', /metadata_host/)
+    return details.map(({ path }) => path)
   }
+  for (const host of hosts) {
+    const url = `https://${host}/latest/meta-data/`
+    assert.deepEqual(await said({ tools: [{ name: 'a', url }] }), ['tools[0].url'], host)
+    assert.deepEqual(await said({ callback: { url } }), ['callback.url'], host)
+    const llm = { provider: 'openai-compatible', model: 'm', base_url: url }
+    assert.deepEqual(await said({ llm }), ['llm.base_url'], host)
+  }
+  // What the silence of the others is worth.
+  assert.deepEqual(await pathsOf(client, { tools: [{ name: 'a', url: 'https://100.64.0.1/' }] }), [])
 })
 
 for (const [name, engine] of Object.entries({ PUBLIC, WIDE, LOCAL, POINTING_INSIDE })) {

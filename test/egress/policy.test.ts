@@ -184,6 +184,16 @@ const wildcards: [listed: string, url: string, expected: Expected][] = [
   // Listing twice with different ports keeps both.
   ['*, api.example.com:8443', 'https://api.example.com:8443/', 'allowed'],
   ['*, api.example.com:8443', 'https://other.example.com:8443/', 'port'],
+  // Nobody listens at port 0, whatever the entry says.
+  ['*:*', 'https://anything.example:0/', 'port'],
+  ['api.example.com:*', 'https://api.example.com:0/', 'port'],
+  // A name that is loopback by itself is no public host.
+  ['*:*', 'https://localhost/', 'host_not_listed'],
+  ['*:*', 'https://LOCALHOST./', 'host_not_listed'],
+  ['*', 'https://api.localhost/', 'host_not_listed'],
+  ['*', 'https://localhost.example/', 'allowed'],
+  ['localhost', 'https://localhost/', 'allowed'],
+  ['*.localhost', 'https://api.localhost/', 'allowed'],
 ]
 
 for (const [listed, url, expected] of wildcards) {
@@ -287,6 +297,13 @@ const metadata = [
   'https://192.0.0.192/',
   'https://[fd00:ec2::254]/',
   'https://[fd00:0ec2:0:0::254]/',
+  'https://[fd00:a9fe:a9fe::1]/',
+  'https://[fd00:c1::a9fe:a9fe]/',
+  'https://[FD00:C1:0::169.254.169.254]/',
+  'https://[fe80::a9fe:a9fe]/',
+  'https://metadata。google。internal/',
+  'https://metadata%2Egoogle%2Einternal:443/',
+  'https://metadata.oraclecloud.com/',
 ]
 
 for (const url of metadata) {
