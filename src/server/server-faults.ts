@@ -39,14 +39,21 @@ export async function answerThrown(
 }
 
 /** What of a request's head RFC 9112 or this engine does not take, though Node has read it. null: nothing. */
-export function oddHead({ headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): ErrorFacts | null {
+export function oddHead(message: IncomingMessage): ErrorFacts | null {
+  const { headers, httpVersionMajor, httpVersionMinor } = message
   const isNew = httpVersionMajor > 1 || (httpVersionMajor === 1 && httpVersionMinor >= 1)
   if (isNew && headers.host === undefined) return { code: 'invalid_request', message: 'a Host header is missing' }
+  // Node takes the first; a proxy in front may have gone by the last.
+  if (hostHeaders(message) > 1) return { code: 'invalid_request', message: 'the Host header stands twice' }
   const expected = headers.expect
   if (expected !== undefined && expected.toLowerCase() !== '100-continue') {
     return { code: 'invalid_request', message: 'the Expect header may say 100-continue and nothing else' }
   }
   return null
+}
+
+function hostHeaders({ rawHeaders }: IncomingMessage): number {
+  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length
 }
 
 /** A connection that is closed while its other side still sends is reset, and the answer with it. */

@@ -202,6 +202,7 @@ test('bytes that are no HTTP, headers without end and a broken URL get the error
     ['nonsense\r\n\r\n', /^HTTP\/1\.1 400 /, 'invalid_request'],
     ['GET / HTTP/1.1\r\nbad header\r\n\r\n', /^HTTP\/1\.1 400 /, 'invalid_request'],
     ['GET /health HTTP/1.1\r\nconnection: close\r\n\r\n', /^HTTP\/1\.1 400 /, 'invalid_request'],
+    ['GET /health HTTP/1.1\r\nhost: x\r\nHOST: y\r\nconnection: close\r\n\r\n', /^HTTP\/1\.1 400 /, 'invalid_request'],
     [
       'POST /runs HTTP/1.1\r\nhost: x\r\nexpect: miracles\r\ncontent-length: 0\r\nconnection: close\r\n\r\n',
       /^HTTP\/1\.1 400 /,
