@@ -37,12 +37,19 @@ export interface Judgement {
 
 export type Judge = (body: Json) => Judgement
 
-/** @param judgeUrl the egress gate's verdict on the address of an image or file that the engine would fetch */
-export function createAdmission(judge: Judge, judgeUrl: (url: string) => Refusal | null): Admit {
+export interface AdmissionParts {
+  /** The egress gate's verdict on the address of an image or file that the engine would fetch. */
+  readonly judgeUrl: (url: string) => Refusal | null
+  /** Told of a request before anything is said of it: what is secret in it is known from then on. */
+  readonly hold: (request: RunRequest) => void
+}
+
+export function createAdmission(judge: Judge, { hold, judgeUrl }: AdmissionParts): Admit {
   return async (body, trace) => {
     const { refusal, request: judged, warnings } = judge(body)
     if (refusal !== null) return refusal
     const request = trace === null ? judged : traced(judged, trace)
+    hold(request)
     const replaced = refusedParts(request.messages, request.targets[0], judgeUrl)
     const told = [...warnings, ...paramWarnings(request.targets), ...replaced]
     return { kind: 'admitted', admission: { request, warnings: told, fingerprint: fingerprint(comparable(body)) } }

@@ -7,6 +7,7 @@ import { credentialsOf, secretsOf as secretsOfRun } from './cassette/plain-recor
 import { createRecorder, type RecorderOptions } from './cassette/recorder.ts'
 import { createOutbox } from './delivery/outbox.ts'
 import type { RunId } from './contract/ids.ts'
+import type { RunRequest } from './contract/run-request.ts'
 import { instantOf } from './contract/instant.ts'
 import type { EnginePorts } from './engine/ports.ts'
 import type { RunRecord } from './engine/record.ts'
@@ -100,13 +101,13 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     stop: (runId) => outbox.stop(runId),
     again: (runId, stored) => outbox.again(runId, stored),
   }
-  const hold = (runId: RunId, request: LeftRequest) => {
+  const hold = (request: LeftRequest & Partial<Pick<RunRequest, 'messages'>>) => {
     redactor.hold(secretsOfRun({ request }))
     redactor.holdCredentials(credentialsOf({ request }))
-    redactor.holdTokens([runToken(tokens, runId)])
   }
   const onLeft = (runId: RunId, request: LeftRequest) => {
-    hold(runId, request)
+    hold(request)
+    redactor.holdTokens([runToken(tokens, runId)])
     if (request.callback !== null) tracing?.follow(runId, request.callback.trace ?? null)
   }
   const trace = (record: RunRecord) => tracing?.begin({ ...record, startedAtMs: instantOf(record.startedAt) })
@@ -163,7 +164,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
   runs.queue.start(
     createRunner({
       sourcesFor(record) {
-        hold(record.runId, record.request)
+        redactor.holdTokens([runToken(tokens, record.runId)])
         trace(record)
         const live = liveSources({
           modelForRun: (now) => model.forRun((shared) => ({ ...shared, now })),
@@ -201,7 +202,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     store: runs.store,
     events: runs.events,
     lateResults,
-    admit: createAdmission(judge, (url) => egress.judge('image', url)),
+    admit: createAdmission(judge, { judgeUrl: (url) => egress.judge('image', url), hold }),
     validate: createValidation({ judge, egress, table, keys, now: Date.now }),
     readLogs: journalBook.read,
     providers: providerList(table),

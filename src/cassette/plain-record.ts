@@ -1,4 +1,5 @@
 /** A run's record without the secrets its request brings, and the list of them. Pure. */
+import type { StoredMessage } from '../contract/message.ts'
 import type { Callback } from '../contract/run-request.ts'
 import type { RunRecord } from '../engine/record.ts'
 import { plainUrl, SECRET } from './secrets.ts'
@@ -33,12 +34,29 @@ interface Secretive {
     readonly targets: readonly { readonly api_key: string | null }[]
     readonly tools: readonly Receiver[]
     readonly callback: Receiver | null
+    /** Absent: it is not kept any more. */
+    readonly messages?: readonly StoredMessage[]
   }
 }
 
-/** Keys, header values, and what stands in queries. */
+/** The engine fetches no more for one run, and names no others. */
+const MOST_PARTS = 50
+
+/** Keys, header values, and what stands in queries, those of images and files among them. */
 export function secretsOf({ request }: Secretive): string[] {
-  return [...keysOf(request), ...receiversOf(request).flatMap(secretsOfReceiver)]
+  const parts = partUrlsOf(request.messages ?? []).flatMap((url) => [...(URL.parse(url)?.searchParams.values() ?? [])])
+  return [...keysOf(request), ...receiversOf(request).flatMap(secretsOfReceiver), ...parts]
+}
+
+/** Addresses of images and files, the newest: what is signed into them opens them to whoever reads it. */
+function partUrlsOf(messages: readonly StoredMessage[]): string[] {
+  const urls: string[] = []
+  for (let at = messages.length - 1; at >= 0 && urls.length < MOST_PARTS; at -= 1) {
+    const message = messages[at]
+    if (message?.role !== 'user') continue
+    for (const part of message.content) if (part.type !== 'text' && part.url != null) urls.push(part.url)
+  }
+  return urls.slice(0, MOST_PARTS)
 }
 
 /** Those among them that are secrets by their place, however short: keys, and what stands under the name of one. */

@@ -69,8 +69,7 @@ export async function deliver(letter: Envelope, parts: DeliverParts, signal: Abo
     attempt: {
       at,
       status: response?.status ?? null,
-      // Without its parameters: of foreign words no more than are needed.
-      content_type: response?.headers['content-type']?.split(';', 1)[0]?.trim().slice(0, 100) ?? null,
+      content_type: mediaType(response?.headers['content-type'] ?? '', secrets),
       fault,
       error,
       duration_ms: Math.max(0, Date.now() - startedAt),
@@ -103,6 +102,12 @@ function problemOf({ status }: EgressResponse): Problem {
   if (status >= 200 && status < 300) return { fault: null, error: null }
   if (status >= 300 && status < 400) return { fault: 'redirect', error: 'redirects are not followed' }
   return { fault: status === GONE ? 'gone' : 'status', error: null }
+}
+
+/** Without its parameters: of foreign words no more than are needed, and none that says CALLBACK_SECRET back. */
+function mediaType(contentType: string, secrets: Secrets): string | null {
+  const [type] = /^[\w!#$&^.+-]{1,60}\/[\w!#$&^.+-]{1,60}(?=\s*(?:;|$))/.exec(contentType) ?? []
+  return type === undefined || secrets.some((secret) => type.includes(secret)) ? null : type
 }
 
 /** A run that was taken while there was a secret, and outlasted a change of the settings. */

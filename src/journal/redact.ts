@@ -2,12 +2,14 @@
  * The one redaction by value: whatever secret the engine knows is replaced wherever a text holds it, in any form of
  * `secret-forms.ts`. Applied where entries enter the journal, and to what the process logs beside it. SPEC §12.3.
  *
- * The cost of a text goes by its length and not by the number of secrets: forms are found by their first characters. Secrets
+ * The cost of a text goes by its length and not by the number of secrets: forms are found by their first characters, in the
+ * text and in what it reads as without its escapes. Secrets
  * of requests are remembered up to a bound, those used longest ago forgotten first; secrets of the environment always.
  */
 import { isRawNumber, type Json } from '../contract/json.ts'
 import type { JournalEntry } from '../engine/ports.ts'
 import { SHORTEST_SECRET, SHORTEST_WORD, secretForms } from './secret-forms.ts'
+import { type View, viewsOf } from './unescaped.ts'
 
 const REDACTED = '[redacted]'
 
@@ -117,20 +119,38 @@ function withoutQueryTokens(text: string): string {
   return text.includes('token=') ? text.replaceAll(/\btoken=[^&\s"'<>]+/g, `token=${REDACTED}`) : text
 }
 
-function withoutForms(text: string, index: FormIndex): string {
+type Span = readonly [start: number, end: number]
+
+function withoutForms(whole: string, index: FormIndex): string {
+  const spans = spansIn({ text: whole, places: null }, index)
+  // However it is escaped; and hex in whatever letters.
+  for (const view of viewsOf(whole)) spans.push(...spansIn(view, index))
+  const lowered = whole.replaceAll(/[0-9a-f]{16,}/gi, (run) => run.toLowerCase())
+  if (lowered !== whole) spans.push(...spansIn({ text: lowered, places: null }, index))
+  if (spans.length === 0) return whole
+
   let cleared = ''
   let from = 0
+  for (const [start, end] of spans.sort(([left], [right]) => left - right)) {
+    if (start >= from) cleared += whole.slice(from, start) + REDACTED
+    from = Math.max(from, end)
+  }
+  return cleared + whole.slice(from)
+}
+
+/** Where in the original of a view secrets stand. */
+function spansIn({ text, places }: View, index: FormIndex): Span[] {
+  const spans: Span[] = []
   for (let at = 0; at <= text.length - SHORTEST_WORD;) {
     const length = index.longestAt(text, at)
     if (length === 0) {
       at += 1
       continue
     }
-    cleared += text.slice(from, at) + REDACTED
+    spans.push(places === null ? [at, at + length] : [places[at] ?? 0, places[at + length] ?? 0])
     at += length
-    from = at
   }
-  return from === 0 ? text : cleared + text.slice(from)
+  return spans
 }
 
 interface FormIndex {

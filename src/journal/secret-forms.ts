@@ -33,6 +33,8 @@ function formsOf(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1)
   return [
     secret,
+    // On one line, as what a provider says is journalled.
+    secret.replaceAll(/\s+/g, ' '),
     json,
     // JSON inside a text inside JSON, and JSON as PHP writes it.
     JSON.stringify(json).slice(1, -1),
@@ -45,14 +47,14 @@ function formsOf(secret: string): string[] {
     bytes.toString('hex'),
     bytes.toString('hex').toUpperCase(),
     ...base64Forms(bytes),
-    ...base64Forms(digest).slice(0, 2),
+    ...base64Forms(digest).slice(0, 3),
   ]
 }
 
 /** How many characters depend on what stands before the secret, by its place in a group of three bytes. */
 const FOREIGN_CHARS = [0, 2, 3]
 
-/** In both alphabets: the whole, and what is the same wherever the secret stands inside something longer. */
+/** In both alphabets, with and without `=`: the whole, and what is the same wherever the secret stands inside something longer. */
 function base64Forms(bytes: Buffer): string[] {
   const inside = FOREIGN_CHARS.map((foreign, shift) => {
     const padded = Buffer.concat([Buffer.alloc(shift), bytes])
@@ -60,6 +62,7 @@ function base64Forms(bytes: Buffer): string[] {
   })
   return [bytes.toString('base64'), ...inside].flatMap((form) => [
     form,
+    form.replaceAll('=', ''),
     form.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', ''),
   ])
 }

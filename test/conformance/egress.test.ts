@@ -340,9 +340,21 @@ test('§10 EGRESS_PRIVATE_ALLOW lets a listed name lead inside, over TLS with th
 
 test('§10 EG-08: with every private network opened and each of them listed, metadata services stay closed', async (t) => {
   const hosts = [
-    ...['169.254.169.254', '100.100.100.200', '0x64.0x64.0x64.0xc8', '168.63.129.16', '192.0.0.192'],
-    ...['[fd00:ec2::254]', '[fd00:ec2:0:0::0254]', '[fd00:a9fe:a9fe::1]', '[fd20:ce::254]', '[fd00:c1::a9fe:a9fe]'],
-    ...['metadata.google.internal', 'Metadata.Google.Internal.', 'metadata', 'instance-data', 'metadata。goog'],
+    '169.254.169.254',
+    '100.100.100.200',
+    '0x64.0x64.0x64.0xc8',
+    '168.63.129.16',
+    '192.0.0.192',
+    '[fd00:ec2::254]',
+    '[fd00:ec2:0:0::0254]',
+    '[fd00:a9fe:a9fe::1]',
+    '[fd20:ce::254]',
+    '[fd00:c1::a9fe:a9fe]',
+    'metadata.google.internal',
+    'Metadata.Google.Internal.',
+    'metadata',
+    'instance-data',
+    'metadata。goog',
   ]
   const engine = await ownEngine(t, {
     DEV_INSECURE: '',

@@ -239,6 +239,34 @@ test('SE-01: secrets planted in every input are in no log line, no entry, no fil
   }
 })
 
+test('SE-01, SE-02: what is signed into the address of an image is in no entry, and neither is what the first words of a run tell', async (t) => {
+  const LOG_DIR = folderFor(t)
+  const image =
+    'https://bucket.example/a.png?X-Amz-Signature=SECRET-signature-01&X-Amz-Credential=SECRET%2Fcredential%2F02'
+  const provider = await startProvider(t, [
+    (answer) => answer.status(400, {}, JSON.stringify({ error: { message: `Error while downloading ${image}` } })),
+    (answer) => answer.status(400),
+  ])
+  const engine = await ownEngine(t, { LOG_DIR, LOG_CONTENT: '1', LOG_LEVEL: 'trace' })
+  const client = new EngineClient(engine)
+  const message = {
+    ...user('SECRET-of-the-tool'),
+    content: [
+      { type: 'text', text: 'my key is SECRET-of-the-tool' },
+      { type: 'image', url: image, mime_type: 'image/png' },
+    ],
+  }
+  const tool = { name: 'look', url: 'http://127.0.0.1:1/', headers: { authorization: 'Bearer SECRET-of-the-tool' } }
+  // The very first run of this process: nothing is known of its secrets from another.
+  await client.run(runBody({ llm: provider.llm(), messages: [message], tools: [tool] }))
+  const entries = JSON.stringify(await page(client, '?limit=1000'))
+  await endInPeace(engine)
+  const files = readdirSync(LOG_DIR).map((name) => readFileSync(join(LOG_DIR, name), 'utf8'))
+  assert.match(entries, /Error while downloading https:\/\/bucket\.example\/a\.png\?X-Amz-Signature=\[redacted\]/)
+  assert.match(entries, /my key is \[redacted\]/)
+  assert.doesNotMatch(entries + files.join(''), /SECRET/)
+})
+
 test('§12.5 a refused key is told to the error webhook, signed, once and then in sum', async (t) => {
   const notices = await recordingServer(
     t,

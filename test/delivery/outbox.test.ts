@@ -167,6 +167,30 @@ for (const [code, body, type] of notEmpty) {
   })
 }
 
+test('SE-01: a content type that is none, or says the secret back, is not noted', async (t) => {
+  const { runs, outbox } = open(t, { pausesMs: [0, 0, 0, 0] })
+  const echo = (type: (secret: string) => string): Reply => {
+    return (response, { headers }) =>
+      void response.writeHead(500, { 'content-type': type(String(headers['x-engine-secret'])) }).end()
+  }
+  const receiver = await startReceiver(
+    t,
+    echo((secret) => secret),
+    echo((secret) => `text/${secret}`),
+    echo((secret) => `text/html; x=${secret}`),
+    echo(() => 'text/html <b>'),
+    status(200, { 'content-type': 'application/vnd.a+json ; x=1' }),
+  )
+  ended(runs, receiver.url)
+  outbox.add(ID)
+  await receiver.count(5)
+  await outbox.flush(never())
+  assert.deepEqual(
+    attemptsOf(runs).map(({ content_type }) => content_type),
+    [null, null, 'text/html', null, 'application/vnd.a+json'],
+  )
+})
+
 test('a 2xx is delivered by its head: a body that never ends holds nothing up and is cut', async (t) => {
   const { runs, outbox } = open(t, { tryTimeoutMs: 600_000 })
   const endless: Reply = (response) => {

@@ -28,6 +28,85 @@ test('SE-01: a secret is replaced as it is, encoded and hashed, wherever it stan
   }
 })
 
+const hexOf = (text: string) => Buffer.from(text).toString('hex')
+const percentOf = (text: string) => hexOf(text).replaceAll(/../g, '%$&')
+
+/** Ways to write a text so that it can be read back, one in another. */
+const escapes: Readonly<Record<string, (text: string) => string>> = {
+  plain: (text) => text,
+  json: (text) => JSON.stringify(text).slice(1, -1),
+  'json of ASCII alone': (text) =>
+    JSON.stringify(text)
+      .slice(1, -1)
+      .replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  'json for a page': (text) =>
+    JSON.stringify(text)
+      .slice(1, -1)
+      .replaceAll(/[<>&'/]/g, (unit) => `\\u00${hexOf(unit).toUpperCase()}`),
+  url: encodeURIComponent,
+  'url with slashes': encodeURI,
+  'url in small letters': (text) => encodeURIComponent(text).replaceAll(/%../g, (escape) => escape.toLowerCase()),
+  'every byte for a url': percentOf,
+  'every byte of a literal': (text) => hexOf(text).replaceAll(/../g, '\\x$&'),
+  html: (text) =>
+    text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;'),
+  'html in numbers': (text) => text.replaceAll(/["&<>']/g, (unit) => `&#${unit.charCodeAt(0)};`),
+}
+
+const ODD = 'k"ey\\+/=&<x>ß🙂%-0001'
+
+for (const [outer, wrap] of Object.entries(escapes)) {
+  test(`SE-01: a secret is found in whatever is written as ${outer}`, () => {
+    const redactor = createRedactor([ODD])
+    for (const [inner, write] of Object.entries(escapes)) {
+      const text = wrap(`say ${write(ODD)}.`)
+      assert.equal(redactor.text(text), wrap('say @.').replace(/@|%40|\\x40/, '[redacted]'), `${inner} in ${outer}`)
+    }
+    const base64 = Buffer.from(ODD).toString('base64')
+    assert.ok(redactor.text(wrap(base64)).includes('[redacted]'), 'base64')
+  })
+}
+
+test('SE-01: hex in whatever letters and base64 with and without its padding are found, of the hash as well', () => {
+  const redactor = createRedactor([ODD])
+  const digest = createHash('sha256').update(ODD).digest()
+  const mixed = (text: string) =>
+    text.replaceAll(/(.)(..)/g, (_all, one: string, rest: string) => one.toUpperCase() + rest)
+  for (const form of [
+    mixed(hexOf(ODD)),
+    mixed(digest.toString('hex')),
+    digest.toString('base64'),
+    digest.toString('base64').replaceAll('=', ''),
+    digest.toString('base64url'),
+    `${digest.toString('base64url')}=`,
+    Buffer.from(ODD).toString('base64').replaceAll('=', ''),
+  ]) {
+    assert.match(redactor.text(`a ${form} b`), /^a \[redacted\]=? b$/, form)
+  }
+})
+
+test('what is no secret is left as it was written, escapes and all', () => {
+  const redactor = createRedactor([ODD])
+  for (const text of [
+    '50% off \\ "x"',
+    '%zz%e2%82',
+    '\\u12 \\xZZ \\',
+    '&amp;&#99999999;&nope;',
+    percentOf('harmless'),
+    'ABCDEF0123456789AB',
+  ]) {
+    assert.equal(redactor.text(text), text)
+  }
+})
+
+test('a text of nothing but escapes costs what any other does', () => {
+  const redactor = createRedactor([ODD])
+  const text = '%25'.repeat(100_000) + '\\\\"'.repeat(50_000)
+  const started = performance.now()
+  assert.equal(redactor.text(text), text)
+  assert.ok(performance.now() - started < 2000)
+})
+
 test('SE-01: base64 of something with a secret inside shows nothing of it', () => {
   const redactor = createRedactor([KEY])
   for (const before of ['', 'u', 'us', 'user:', 'user1:']) {
