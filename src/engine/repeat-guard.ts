@@ -57,16 +57,20 @@ export function refusal(
 /** The state after a step's calls, in call order. */
 export function next(state: GuardState, limits: GuardLimits, seen: readonly Seen[]): GuardState {
   const sent = seen.filter((one) => one.kind === 'sent')
-  const refused = sent.length === 0 && seen.some((one) => one.kind === 'refused')
-  const invalid = sent.length === 0 && seen.some((one) => one.kind === 'invalid')
   const counted = sent.filter((one) => !one.repeatable)
   return {
     calls: countCalls(state.calls, counted),
-    refusedSteps: refused ? state.refusedSteps + 1 : 0,
-    invalidSteps: invalid ? state.invalidSteps + 1 : 0,
+    refusedSteps: stepsOf('refused', state.refusedSteps, seen),
+    invalidSteps: stepsOf('invalid', state.invalidSteps, seen),
     emptySteps: countEmpty(state.emptySteps, counted),
     recent: [...state.recent, ...counted.map(({ call, result }) => ({ call, result }))].slice(-3 * limits.cycle_rounds),
   }
+}
+
+/** Only a call that was sent begins the row anew: refused and invalid calls in turn are no progress either. */
+function stepsOf(kind: 'refused' | 'invalid', before: number, seen: readonly Seen[]): number {
+  if (seen.some((one) => one.kind === 'sent')) return 0
+  return seen.some((one) => one.kind === kind) ? before + 1 : before
 }
 
 type Sent = Extract<Seen, { kind: 'sent' }>

@@ -95,6 +95,10 @@ for (const threshold of [1, 2, 3]) {
         ),
         word,
       )
+      // Calls that were not sent for another reason stand between two of them and are no progress.
+      const other: Seen[] = [{ kind: kind === 'refused' ? 'invalid' : 'refused' }]
+      const inTurn = times(threshold, () => [other, bad]).flat()
+      assert.equal(verdict(after(inTurn, limits), limits), word)
       const broken = [...times(threshold - 1, () => bad), [{ kind }, sent('a', '1', 'x')] as Seen[], bad]
       assert.equal(verdict(after(broken, limits), limits), threshold === 1 ? word : null)
       // A repeatable call that was sent is progress as well.
@@ -262,8 +266,8 @@ function refusalByDefinition(steps: readonly Seen[][], limits: GuardLimits, id: 
 }
 
 function verdictByDefinition(steps: readonly Seen[][], limits: GuardLimits) {
-  const without = (kind: 'refused' | 'invalid') =>
-    trailing(steps, (step) => !step.some(isSent) && step.some((one) => one.kind === kind))
+  const unsent = steps.slice(steps.findLastIndex((step) => step.some(isSent)) + 1)
+  const without = (kind: 'refused' | 'invalid') => unsent.filter((step) => step.some((one) => one.kind === kind)).length
   if (without('refused') >= limits.refused_steps) return 'refusals'
   if (without('invalid') >= limits.invalid_steps) return 'invalid_calls'
   const empties = ['a', 'b', 'c'].map((name) => {

@@ -108,6 +108,13 @@ test('LC-10: invalid calls of every kind are one kind: three steps of them in a 
   await assertTakenAway(seen, 4)
 })
 
+test('LC-10: calls that are refused and calls that are invalid, in turn, are no progress and end it before max_steps', async (t) => {
+  const [orders, nobody] = [asksFor(['orders', {}]), asksFor(['nobody', {}])]
+  const seen = await run(t, [orders, orders, nobody, orders, nobody, orders, stop], { orders: ok(1) })
+  assert.deepEqual(statuses(seen), ['ok', 'ok', 'invalid', 'refused', 'invalid', 'refused'])
+  await assertTakenAway(seen, 7)
+})
+
 test('LC-01, LC-18: the same call in other words, with an answer that always changes, is sent eight times and no more', async (t) => {
   const written = [
     '{"a":1,"b":2}',
