@@ -24,15 +24,19 @@ export function droppedPartsOf(probe: Probe): (message: StoredMessage) => Droppe
     return probe([ANCHOR, one, ANCHOR]) === probe([ANCHOR, other, ANCHOR])
   }
 
-  function dropsBlank(role: 'user' | 'assistant', text: string): boolean {
-    const name = `${role} ${text}`
+  /** What becomes of a blank text can depend on whether words stand beside it, which a dialect may join it to. */
+  function dropsBlank({ role, content }: UserMessage | AssistantMessage, text: string): boolean {
+    const beside = content.some((part) => part.type === 'text' && !isBlank(part.text)) ? 'words' : 'calls'
+    const name = `${role} ${beside} ${text}`
     const known = blanks.get(name)
     if (known !== undefined) return known
-    const word = { type: 'text', text: 'x' } as const
     const blank = { type: 'text', text } as const
-    const made = (content: readonly (typeof word | typeof blank)[]): StoredMessage =>
-      role === 'user' ? { ...ANCHOR, content } : { role, content }
-    const drops = same(made([word, blank]), made([word]))
+    const word = { type: 'text', text: 'x' } as const
+    const made = (...more: readonly (typeof blank)[]): StoredMessage => {
+      if (role === 'user') return { ...ANCHOR, content: [word, ...more] }
+      return { role, content: [beside === 'words' ? word : CALL, ...more] }
+    }
+    const drops = same(made(blank), made())
     blanks.set(name, drops)
     return drops
   }
@@ -57,7 +61,7 @@ export function droppedPartsOf(probe: Probe): (message: StoredMessage) => Droppe
   return (message) => {
     if (message.role === 'tool') return NOTHING
     const blank = message.content.flatMap((part, index) => (part.type === 'text' && isBlank(part.text) ? [index] : []))
-    const texts = blank.filter((index) => dropsBlank(message.role, textAt(message, index)))
+    const texts = blank.filter((index) => dropsBlank(message, textAt(message, index)))
     if (message.role === 'user') return { reasoning: [], texts, whole: false }
     const thoughts = message.content.flatMap((part, index) => (part.type === 'reasoning' ? [index] : []))
     const groups = Array.from({ length: Math.ceil(thoughts.length / GROUP) }, (_none, at) =>
@@ -71,6 +75,7 @@ export function droppedPartsOf(probe: Probe): (message: StoredMessage) => Droppe
   }
 }
 
+const CALL: AssistantPart = { type: 'tool_call', call_id: 'call', tool: 'x', args: {} }
 const NOTHING: DroppedParts = { reasoning: [], texts: [], whole: false }
 
 function isBlank(text: string): boolean {

@@ -6,10 +6,13 @@ import type { Faults } from '../contract/check.ts'
 import {
   callsOf,
   type AssistantMessage,
+  type FilePart,
+  type ImagePart,
   type StoredMessage,
   type ToolMessage,
   type UserMessage,
 } from '../contract/message.ts'
+import { isBlank } from './blank.ts'
 
 /**
  * Calls of the newest assistant message that are not answered yet. Pairing is by position: an id may come again in a
@@ -73,6 +76,9 @@ function checkAnswer(
     if (message.error == null) faults.add(`${path}.error`, `is required where is_error is true (call ${id})`)
   } else if (message.result === undefined) {
     faults.add(`${path}.result`, `is required unless is_error is true (call ${id})`)
+  } else if (message.error != null) {
+    // The model would be shown the result alone: a declined call would pass for one that was carried out.
+    faults.add(`${path}.error`, `needs "is_error": true beside it, or must be left out (call ${id})`)
   }
 }
 
@@ -96,7 +102,7 @@ function openCalls(message: AssistantMessage, path: string, open: Map<string, Op
     else open.set(part.call_id, { tool: part.tool, path: place })
   }
   const says = message.content.some(
-    (part) => part.type === 'reasoning' || (part.type === 'text' && part.text.trim() !== ''),
+    (part) => part.type === 'reasoning' || (part.type === 'text' && !isBlank(part.text)),
   )
   if (!says && callsOf(message).length === 0)
     faults.add(`${path}.content`, 'must hold something: all its text is empty')
@@ -104,14 +110,28 @@ function openCalls(message: AssistantMessage, path: string, open: Map<string, Op
 
 function checkUser(message: UserMessage, path: string, faults: Faults): void {
   for (const [index, part] of message.content.entries()) {
-    if (part.type === 'text') continue
-    if ((part.url == null) === (part.data == null)) {
-      faults.add(
-        `${path}.content[${index}]`,
-        `must have either url or data; got ${part.url == null ? 'neither' : 'both'}`,
-      )
-    }
+    if (part.type !== 'text') checkSource(part, `${path}.content[${index}]`, faults)
   }
-  const says = message.content.some((part) => part.type !== 'text' || part.text.trim() !== '')
+  const says = message.content.some((part) => part.type !== 'text' || !isBlank(part.text))
   if (!says) faults.add(`${path}.content`, 'must hold something: all its text is empty')
+}
+
+/** A provider's 400 about what no model can read would come back on every later turn. Neither is quoted: it is the user's. */
+function checkSource({ data, url }: ImagePart | FilePart, path: string, faults: Faults): void {
+  if ((url == null) === (data == null)) {
+    faults.add(path, `must have either url or data; got ${url == null ? 'neither' : 'both'}`)
+  } else if (url != null && !isWebAddress(url)) {
+    faults.add(`${path}.url`, 'must be an https address; what a "data:" address holds as base64 belongs into data')
+  } else if (data != null && !isBase64(data)) {
+    const got = data.startsWith('data:') ? 'a "data:" address: leave out all before its comma' : 'something else'
+    faults.add(`${path}.data`, `must be base64 in its standard alphabet, padded, without line breaks; got ${got}`)
+  }
+}
+
+function isWebAddress(url: string): boolean {
+  return /^https?:\/\//i.test(url) && URL.canParse(url)
+}
+
+function isBase64(data: string): boolean {
+  return data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data)
 }

@@ -11,7 +11,6 @@ type Mark = (bytes: Buffer) => boolean
 const MARKS: Readonly<Record<string, Mark>> = {
   'image/png': beginsWith('89504e470d0a1a0a'),
   'image/jpeg': beginsWith('ffd8ff'),
-  'image/jpg': beginsWith('ffd8ff'),
   'image/gif': (bytes) => /^GIF8[79]a/.test(latin1(bytes, 0, 6)),
   'image/webp': (bytes) => latin1(bytes, 0, 4) === 'RIFF' && latin1(bytes, 8, 12) === 'WEBP',
   'image/bmp': (bytes) => latin1(bytes, 0, 2) === 'BM',
@@ -29,7 +28,7 @@ const UNKNOWN: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'b
 
 /** True where what comes could be held against this MIME type: anything else is not worth fetching. */
 export function canBeChecked(declared: string): boolean {
-  const type = essence(declared)
+  const type = plainType(declared)
   return !SCRIPTED.test(type) && (type.startsWith('text/') || Object.hasOwn(MARKS, type))
 }
 
@@ -38,8 +37,8 @@ export function canBeChecked(declared: string): boolean {
  * @param contentType the header's value; '' where there was none
  */
 export function kindProblem(bytes: Buffer, contentType: string, declared: string): string | null {
-  const type = essence(declared)
-  const told = essence(contentType)
+  const type = plainType(declared)
+  const told = plainType(contentType)
   if (bytes.length === 0) return 'is empty'
   if (!UNKNOWN.has(told) && !mayBe(told, type)) return `is called ${shown(told)} and not ${type}`
   if (type.startsWith('text/')) return isText(bytes) ? null : 'is no text in UTF-8'
@@ -54,8 +53,10 @@ function mayBe(told: string, type: string): boolean {
   return told === type || told === 'application/x-pdf'
 }
 
-function essence(mimeType: string): string {
-  return (mimeType.split(';')[0] ?? '').trim().toLowerCase()
+/** A MIME type as providers take it: in lower case, without parameters, and a JPEG under the name that is registered. */
+export function plainType(mimeType: string): string {
+  const type = (mimeType.split(';')[0] ?? '').trim().toLowerCase()
+  return type === 'image/jpg' ? 'image/jpeg' : type
 }
 
 /** A header is foreign text. */

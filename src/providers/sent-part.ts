@@ -6,6 +6,7 @@
  */
 import type { FilePart, ImagePart, StoredMessage } from '../contract/message.ts'
 import type { DialectCall } from './dialect.ts'
+import { plainType } from './part-kind.ts'
 import type { Profile } from './profile.ts'
 
 export type MediaPart = ImagePart | FilePart
@@ -34,13 +35,13 @@ type Facts = Pick<DialectCall, 'profile' | 'repairs' | 'fetched'>
 
 /** True where the model reads parts of this MIME type. */
 export function isRead(mimeType: string, { reads }: Pick<Profile, 'reads'>): boolean {
-  const type = mimeType.toLowerCase()
+  const type = plainType(mimeType)
   return reads.includes(type) || reads.includes(`${type.slice(0, type.indexOf('/'))}/*`)
 }
 
 /** The same address may be declared as two types, and only one of them be right. */
 export function fetchKey({ mime_type, url }: MediaPart): string {
-  return `${mime_type.toLowerCase()} ${url ?? ''}`
+  return `${plainType(mime_type)} ${url ?? ''}`
 }
 
 /** True where the engine has to fetch this part for the model to read it. */
@@ -49,9 +50,10 @@ export function isFetched(part: MediaPart, { profile, repairs }: Omit<Facts, 'fe
   return repairs.has('no_urls') || !isRead(part.mime_type, { reads: profile.readsByUrl })
 }
 
-/** The part as it goes to the model; null: a stand-in goes (`stand-in.ts`). */
-export function sentPart(part: MediaPart, call: Facts): MediaPart | null {
-  if (!isRead(part.mime_type, call.profile)) return null
+/** The part as it goes to the model, its MIME type plain; null: a stand-in goes (`stand-in.ts`). */
+export function sentPart(given: MediaPart, call: Facts): MediaPart | null {
+  if (!isRead(given.mime_type, call.profile)) return null
+  const part = { ...given, mime_type: plainType(given.mime_type) }
   if (!isFetched(part, call)) return typeof part.data === 'string' || typeof part.url === 'string' ? part : null
   if (call.repairs.has('no_fetched')) return null
   const found = call.fetched?.get(fetchKey(part))

@@ -217,6 +217,29 @@ const cases: readonly Case[] = [
     ['messages[3].content[0]'],
   ],
   ['an image with an empty url', { 'messages[3]': image({ url: '' }) }, ['messages[3].content[0].url']],
+  ['HI-13: an image at no address', { 'messages[3]': image({ url: 'label.png' }) }, ['messages[3].content[0].url']],
+  [
+    'HI-13: an image whose address holds it',
+    { 'messages[3]': image({ url: 'data:image/png;base64,SECRET12' }) },
+    ['messages[3].content[0].url'],
+  ],
+  ...['data:image/png;base64,SECRET12', 'SECRET', 'SECRET_-', 'SECR ET1', 'SECR\nET12', '====', 'SE=RET12'].map(
+    (data): Case => [
+      `HI-13: an image that is no base64: ${JSON.stringify(data)}`,
+      { 'messages[3]': image({ data }) },
+      ['messages[3].content[0].data'],
+    ],
+  ),
+  [
+    'HI-13: a file that is no base64',
+    { 'messages[3]': content({ type: 'file', data: '%PDF-SECRET', mime_type: 'application/pdf' }) },
+    ['messages[3].content[0].data'],
+  ],
+  ...['', ' \n', '\u00a0', '\u200b\ufeff\u2060'].map((blank): Case => [
+    `HI-09: a user message of nothing but ${JSON.stringify(blank)}`,
+    { 'messages[3]': content({ type: 'text', text: blank }, { type: 'text', text: '' }) },
+    ['messages[3].content'],
+  ]),
   [
     'a file without a type',
     { 'messages[3]': content({ type: 'file', data: 'aGk=' }) },
@@ -255,6 +278,7 @@ const cases: readonly Case[] = [
   ['an answer of another tool', { 'messages[2].tool': 'createReturn' }],
   ['an answer without a result', { 'messages[2].result': ABSENT }],
   ['an error without words', { 'messages[2].is_error': true }, ['messages[2].error']],
+  ['an error beside a result', { 'messages[2].error': 'declined by user' }],
   ['an error that is empty', { 'messages[2].error': '' }],
   ['an answer of no call', { 'messages[2].call_id': ABSENT }],
   [

@@ -42,7 +42,7 @@ test('no image or document passes for another, and none for one it only says it 
       const same = other.toLowerCase().split(';')[0]
       const alike = (name = '') => (name === 'image/jpg' ? 'image/jpeg' : name)
       if (alike(same) === alike(type)) continue
-      assert.equal(kindProblem(came, '', other), `is no ${same}`, `${declared} as ${other}`)
+      assert.equal(kindProblem(came, '', other), `is no ${alike(same)}`, `${declared} as ${other}`)
     }
   }
   const page = Buffer.from('<html>Please log in</html>')

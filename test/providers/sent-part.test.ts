@@ -123,3 +123,27 @@ test('an image under the name of a file is sent as an image by every dialect', (
     assert.equal(bodies[0], bodies[1], name)
   }
 })
+
+test('HI-13: a type in another case, with parameters, or under the other name of a JPEG is the type that providers know', () => {
+  const named = (mime_type: string, plain: string) => {
+    for (const [name, facts] of Object.entries(VENDORS)) {
+      const bodies = [mime_type, plain].map((type) =>
+        bodyOf(
+          callOf(facts, [{ type: 'image', data: 'QUJD', mime_type: type }, image('https://shop.example/a', type)]),
+        ),
+      )
+      // Where the model reads no such type its own name stands in the words.
+      if (bodies[1]?.includes('omitted')) continue
+      assert.equal(bodies[0], bodies[1], `${name} ${mime_type}`)
+      seen.add(name)
+    }
+  }
+  const seen = new Set<string>()
+  for (const other of ['image/jpg', 'IMAGE/JPEG', 'image/jpeg; charset=binary']) named(other, 'image/jpeg')
+  named('Application/PDF', 'application/pdf')
+  assert.deepEqual([...seen].toSorted(), ['anthropic', 'compatible', 'minimax', 'openai'])
+  const words = [' Text/Plain;charset=utf-8', 'text/plain'].map((mime_type) =>
+    bodyOf(callOf(VENDORS.anthropic, [{ type: 'file', data: 'QUJD', mime_type, name: 'a.txt' }])),
+  )
+  assert.equal(words[0], words[1])
+})

@@ -84,7 +84,7 @@ type ImageType = Base64ImageSource['media_type']
 
 /** null: there is nothing to read it from in a form that the API takes. */
 function mediaBlock(part: ImagePart | FilePart): ContentBlockParam | null {
-  const type = part.mime_type.toLowerCase()
+  const type = part.mime_type
   const title = part.type === 'file' && typeof part.name === 'string' ? { title: part.name } : {}
   if (typeof part.data === 'string') {
     if (type.startsWith('image/'))

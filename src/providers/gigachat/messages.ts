@@ -45,11 +45,12 @@ export function functionMessages(call: DialectCall): FunctionMessages {
 
 /** Adds words of one side, to its last message where that is the last one. What is blank and carries nothing is left out. */
 function append(drafts: Draft[], role: 'user' | 'assistant', content: string, more: JsonObject): void {
-  if (content.trim() === '' && Object.keys(more).length === 0) return
+  const isBlank = content.trim() === ''
+  if (isBlank && Object.keys(more).length === 0) return
   const last = drafts.at(-1)
   const draft = last?.role === role ? last : { role, words: [], more: {} }
   if (draft !== last) drafts.push(draft)
-  if (content !== '') draft.words.push(content)
+  if (!isBlank) draft.words.push(content)
   draft.more = { ...draft.more, ...more }
 }
 

@@ -100,7 +100,7 @@ function userMessage(message: UserMessage, index: number, call: DialectCall, war
 /** null: there is nothing to read it from in a form that the API takes. */
 function mediaPart(part: ImagePart | FilePart): JsonObject | null {
   const dataUrl = typeof part.data === 'string' ? `data:${part.mime_type};base64,${part.data}` : null
-  if (part.type === 'image' || part.mime_type.toLowerCase().startsWith('image/')) {
+  if (part.type === 'image' || part.mime_type.startsWith('image/')) {
     const url = dataUrl ?? part.url
     return typeof url === 'string' ? { type: 'image_url', image_url: { url } } : null
   }

@@ -71,7 +71,7 @@ function mediaContent(part: ImagePart | FilePart): ResponseInputContent | null {
   const dataUrl = typeof part.data === 'string' ? `data:${part.mime_type};base64,${part.data}` : null
   const url = dataUrl ?? part.url
   if (typeof url !== 'string') return null
-  if (part.mime_type.toLowerCase().startsWith('image/')) return { type: 'input_image', image_url: url, detail: 'auto' }
+  if (part.mime_type.startsWith('image/')) return { type: 'input_image', image_url: url, detail: 'auto' }
   if (dataUrl === null) return { type: 'input_file', file_url: url }
   const name = part.type === 'file' ? part.name : null
   return { type: 'input_file', filename: name ?? 'file.pdf', file_data: dataUrl }

@@ -144,6 +144,8 @@ test('HI-04: neighbours of one role are one message, and nothing of them is lost
     { role: 'assistant', content: [{ type: 'text', text: 'Now.' }, called('c', 'f', {})], provider_data: state },
     result('c', 'f', 1),
     user(' '),
+    { role: 'assistant', content: [{ type: 'text', text: ' ' }, called('d', 'f', {})] },
+    result('d', 'f', ''),
   ]
   assert.deepEqual(messagesOf({ messages, note: 'be brief', system: ' ' }), [
     { role: 'user', content: 'a\n\nb' },
@@ -154,6 +156,8 @@ test('HI-04: neighbours of one role are one message, and nothing of them is lost
       functions_state_id: state.functions_state_id,
     },
     { role: 'function', name: 'f', content: '{"result":1}' },
+    { role: 'assistant', content: '', function_call: { name: 'f', arguments: {} } },
+    { role: 'function', name: 'f', content: '{"result":""}' },
     { role: 'user', content: 'be brief' },
   ])
 })
