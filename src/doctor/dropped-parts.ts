@@ -2,7 +2,7 @@
  * Which parts of stored messages a request leaves out. A part is dropped where the request without it would be the same, byte
  * for byte; so it is asked of the dialect itself, over conversations of one message. Pure, linear in the length of the history.
  */
-import type { AssistantMessage, AssistantPart, StoredMessage, UserMessage } from '../contract/message.ts'
+import type { AssistantMessage, AssistantPart, StoredMessage, ToolCallPart, UserMessage } from '../contract/message.ts'
 import { ANCHOR, type Probe } from './probe.ts'
 
 /** Reasoning parts of one message that are looked at together: what a probe writes stays small. */
@@ -87,7 +87,7 @@ function textAt({ content }: UserMessage | AssistantMessage, index: number): str
   return part?.type === 'text' ? part.text : ''
 }
 
-/** Where the parts that say or do something stand: the first and the last of each type, ascending. */
+/** Where the parts that say or do something stand: the first and the last of each type, and of each family's calls one; ascending. */
 type Rest = readonly number[]
 
 function restOf({ content }: AssistantMessage): Rest {
@@ -98,8 +98,20 @@ function restOf({ content }: AssistantMessage): Rest {
     content.findIndex(calls),
     content.findLastIndex(says),
     content.findLastIndex(calls),
+    ...new Map(content.flatMap((part, index) => (part.type === 'tool_call' ? [[familyOf(part), index]] : []))).values(),
   ]
   return [...new Set(places)].filter((index) => index !== -1).toSorted((left, right) => left - right)
+}
+
+/** Whose call it is: a dialect may write an answer of its own family in another way. */
+function familyOf({ provider_data }: ToolCallPart): string | null {
+  const family = provider_data?.['family']
+  return typeof family === 'string' ? family : null
+}
+
+function isAlike(before: AssistantPart | undefined, part: AssistantPart): boolean {
+  if (before?.type === 'tool_call' && part.type === 'tool_call') return familyOf(before) === familyOf(part)
+  return before?.type === part.type
 }
 
 /**
@@ -115,9 +127,11 @@ function shapeOf({ content }: AssistantMessage, rest: Rest, group: readonly numb
     const part = content[index]
     if (part === undefined) continue
     if (part.type === 'reasoning') shape.push({ part, index })
-    else if (shape.at(-1)?.part.type === part.type) continue
-    else if (part.type === 'tool_call') shape.push({ part: { ...part, args: {}, provider_data: null }, index })
-    else if (!isBlank(part.text)) shape.push({ part: { type: 'text', text: 'x' }, index })
+    else if (isAlike(shape.at(-1)?.part, part)) continue
+    else if (part.type === 'tool_call') {
+      const family = familyOf(part)
+      shape.push({ part: { ...part, args: {}, provider_data: family === null ? null : { family } }, index })
+    } else if (!isBlank(part.text)) shape.push({ part: { type: 'text', text: 'x' }, index })
   }
   return shape
 }
