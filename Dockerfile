@@ -21,6 +21,8 @@ WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json LICENSE ./
+# For STATE_DIR and LOG_DIR: a new volume takes the owner of the folder it is mounted over, and the process is not root.
+RUN mkdir -p /var/lib/theloop/state /var/lib/theloop/journal && chown -R node:node /var/lib/theloop
 USER node
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \

@@ -1,0 +1,63 @@
+/**
+ * What is handed out beside the source: the npm package and the files that make a container. Judged as text: no test packs a
+ * package or builds an image.
+ */
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { settingNames } from '../src/settings.ts'
+import { filesBelow, root } from './source-text.ts'
+
+const read = (path: string) => readFileSync(`${root}${path}`, 'utf8')
+const manifest = JSON.parse(read('package.json')) as {
+  readonly files: readonly string[]
+  readonly bin: Readonly<Record<string, string>>
+}
+const packed = (path: string) => manifest.files.some((entry) => path === entry || path.startsWith(`${entry}/`))
+
+test('what the package lists is there', () => {
+  assert.deepEqual(
+    manifest.files.filter((entry) => entry !== 'dist' && !existsSync(`${root}${entry}`)),
+    [],
+  )
+  assert.equal(manifest.bin['theloop'], './dist/main.js')
+  assert.match(read('src/main.ts'), /^#!\/usr\/bin\/env node\n/)
+})
+
+test('every link of a packed document leads to a packed file', () => {
+  const documents = [...filesBelow('', ['.md'])].filter(([path]) => packed(path))
+  assert.ok(documents.some(([path]) => path === 'README.md') && documents.length >= 10)
+  const outside: string[] = []
+  for (const [path, text] of documents) {
+    for (const [, target = ''] of text.matchAll(/\]\(([^)\s#]+)[^)\s]*\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue
+      const full = new URL(target, `file:///${path}`).pathname.slice(1).replace(/\/$/, '')
+      if (!packed(full)) outside.push(`${path}: ${target}`)
+    }
+  }
+  assert.deepEqual(outside, [])
+})
+
+const compose = read('compose.yaml')
+const dockerfile = read('Dockerfile')
+const variables = new Map(
+  [...compose.matchAll(/^ {6}([A-Z][A-Z0-9_]*): (.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+)
+
+test('compose.yaml sets nothing but settings', () => {
+  assert.ok(variables.size >= 8)
+  assert.deepEqual(
+    [...variables.keys()].filter((name) => !settingNames.includes(name)),
+    [],
+  )
+})
+
+test('compose.yaml keeps runs and the journal in a volume, in folders that the image has for its user', () => {
+  const [, name = '', at = ''] = /volumes:\n +- (\w+):(\S+)\n/.exec(compose) ?? []
+  assert.match(compose, new RegExp(`^volumes:\\n {2}${name}:$`, 'm'))
+  for (const folder of ['STATE_DIR', 'LOG_DIR'].map((variable) => variables.get(variable) ?? variable)) {
+    assert.ok(folder.startsWith(`${at}/`), folder)
+    assert.match(dockerfile, new RegExp(`RUN mkdir -p .*${folder}\\b.*chown -R node:node ${at}\\n`))
+  }
+  assert.ok(dockerfile.indexOf('mkdir -p') < dockerfile.indexOf('USER node'))
+})
