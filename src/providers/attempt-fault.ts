@@ -31,6 +31,14 @@ export function faultOfEgress(answer: Exclude<EgressAnswer, { kind: 'response' }
   return faultOf(answer.fault.kind === 'timeout' ? 'timeout' : 'network', answer.fault.message)
 }
 
+/** Faults before a connection stood. */
+const UNSENT: ReadonlySet<string> = new Set(['connect', 'dns', 'tls'])
+
+/** False: such a request cannot have reached anybody. */
+export function mayHaveLeft(answer: Exclude<EgressAnswer, { kind: 'response' }>): boolean {
+  return answer.kind === 'fault' && !UNSENT.has(answer.fault.kind)
+}
+
 /** The code a run fails with when this was the last fault of its last model. */
 export const failureCodes: Readonly<Record<AttemptFaultClass, RunErrorCode>> = {
   auth: 'provider_auth',

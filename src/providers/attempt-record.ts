@@ -15,7 +15,7 @@ import type { Target } from '../contract/run-request.ts'
 import { NO_TOKENS, type Attempt, type Tokens } from '../contract/usage.ts'
 import type { Media } from '../usage/media.ts'
 import { price } from '../usage/price.ts'
-import type { AttemptOutcome } from './attempt.ts'
+import type { AttemptOutcome } from './attempt-outcome.ts'
 import { estimateInput, estimateOutput } from './estimate.ts'
 
 export interface AttemptFacts {

@@ -1,27 +1,22 @@
 /**
  * One attempt: one HTTP request to a provider, from the first byte out to the last byte in. It never repeats anything and
- * never rejects; whatever happens, there is one outcome, and by then the socket is on its way down.
- *
- * Ways to end, and what the outcome says:
- * - `answer`: the protocol's end mark was seen. The reading is whole.
- * - `fault`: the provider, the network, the egress gate or a deadline of the attempt's own ended it.
- * - `aborted`, `given_up`, `deadline`: the signal, the step's `giveUpAt` (nothing shown by then) or the run's deadline did.
- *   An answer that only waited for late usage then counts as `answer`: nothing of it is missing.
+ * never rejects; whatever happens, there is one outcome (`attempt-outcome.ts` lists the ways to end), and by then the socket
+ * is on its way down. Nothing reaches the sink after the outcome.
  *
  * With `drain` an abort for a cancel ends nothing by itself: the attempt shows nothing more and is read on, for its usage, to
- * one of the ends above, until `drain` aborts or too much has come.
- *
- * Whatever came before the end is in `reading`, so that usage told early is kept. Nothing reaches the sink after the outcome.
- * One timer an attempt: it looks at time stamps when it fires, so that a chunk costs no timer.
+ * one of its ends, until `drain` aborts or too much has come.
  */
 import { assertNever } from '../contract/assert-never.ts'
 import type { Egress, EgressResponse } from '../egress/egress.ts'
 import { AnswerFeed } from './answer-feed.ts'
-import { type AttemptLimits, type AttemptTimes, type Due, nextDue } from './attempt-deadlines.ts'
-import { type AttemptFault, faultOf, faultOfEgress } from './attempt-fault.ts'
+import { AttemptClock } from './attempt-clock.ts'
+import type { AttemptLimits, Due } from './attempt-deadlines.ts'
+import { type AttemptFault, faultOf, faultOfEgress, mayHaveLeft } from './attempt-fault.ts'
+import { type AttemptOutcome, outcomeOf } from './attempt-outcome.ts'
+import { ClosableSink } from './closable-sink.ts'
 import type { Authorization, Granted } from './credentials.ts'
 import type { Dialect, DialectCall, ProviderRequest, Reader, Reading, Sink } from './dialect.ts'
-import { requestIdOf } from './request-id.ts'
+import { ErrorBody } from './error-body.ts'
 
 export interface Exchange {
   /** The egress gate, or what plays a provider inside the engine. */
@@ -45,71 +40,44 @@ export interface Exchange {
   readonly now: () => number
 }
 
-export interface AttemptOutcome {
-  readonly end: 'answer' | 'fault' | 'aborted' | 'given_up' | 'deadline'
-  /** Set when `end` is `fault`. */
-  readonly fault: AttemptFault | null
-  /** null: no 2xx answer began. */
-  readonly reading: Reading | null
-  /** False: the request cannot have reached the provider. */
-  readonly sent: boolean
-  /** It was cancelled, and read on for its usage. */
-  readonly drained: boolean
-  /** Something of the model came. */
-  readonly started: boolean
-  /** Output in UTF-16 units as far as it came. */
-  readonly outputLength: number
-  readonly httpStatus: number | null
-  /** The provider's name for this exchange: its header, else the id inside the answer. */
-  readonly requestId: string | null
-  readonly firstTokenMs: number | null
-  readonly durationMs: number
-}
-
 /** So much of an answer is read after a cancel. SPEC §8.3. */
 export const MAX_DRAINED_BYTES = 8 * 1024 * 1024
-/** The body of an HTTP error is read so far. */
-const MAX_ERROR_BYTES = 64 * 1024
 /**
  * After its end mark an answer's connection gets this long to end by itself and go back to the pool, which saves the next
  * step a handshake. The outcome does not wait for it; what comes is thrown away.
  */
 const SETTLE_MS = 50
-/** Longer delays overflow setTimeout and fire at once. */
-const LONGEST_TIMER_MS = 2_147_483_647
 
 export function runAttempt(exchange: Exchange): Promise<AttemptOutcome> {
   return new Promise((resolve) => new LiveAttempt(exchange, resolve).start())
 }
 
 type End = AttemptOutcome['end']
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 class LiveAttempt {
   readonly #exchange: Exchange
   readonly #resolve: (outcome: AttemptOutcome) => void
-  readonly #times: Mutable<AttemptTimes>
+  readonly #clock: AttemptClock
+  readonly #sink: ClosableSink
   /** Aborts what is under way at the gate, in every phase. */
   readonly #stop = new AbortController()
   readonly #onAbort = () => this.#cancelled()
   readonly #onDrainOver = () => this.#interrupt('aborted')
-  #timer: ReturnType<typeof setTimeout> | null = null
+  #settling: ReturnType<typeof setTimeout> | null = null
   /** `settling`: the outcome is told, the connection may still end by itself. */
   #state: 'live' | 'settling' | 'over' = 'live'
-  #muted = false
   /** Bytes that came since the cancel; null: it is not drained. */
   #drained: number | null = null
   #sent = true
   #response: EgressResponse | null = null
   #reader: Reader | null = null
-  #errorText = ''
+  readonly #errorBody = new ErrorBody()
 
   constructor(exchange: Exchange, resolve: (outcome: AttemptOutcome) => void) {
     this.#exchange = exchange
     this.#resolve = resolve
-    const startedAt = exchange.now()
-    const never = { lastByteAt: null, firstTokenAt: null, finishedAt: null, errorAt: null }
-    this.#times = { startedAt, ...never, textShown: false }
+    this.#clock = new AttemptClock(exchange.limits, exchange.now, (what) => this.#onDue(what))
+    this.#sink = new ClosableSink(exchange.sink, () => (this.#clock.times.textShown = true))
   }
 
   start(): void {
@@ -118,13 +86,13 @@ class LiveAttempt {
       this.#sent = false
       return this.#end('aborted')
     }
-    const due = nextDue(this.#times, this.#exchange.limits)
-    if (due.at <= this.#times.startedAt) {
+    const due = this.#clock.dueAtStart()
+    if (due !== null) {
       this.#sent = false
-      return this.#onDue(due.what)
+      return this.#onDue(due)
     }
     signal.addEventListener('abort', this.#onAbort, { once: true })
-    this.#arm()
+    this.#clock.arm()
     this.#pump().catch((error: unknown) => {
       // A reader that throws has a bug; without its reading the attempt still ends.
       this.#reader = null
@@ -152,7 +120,7 @@ class LiveAttempt {
       return
     }
     if (answer.kind !== 'response') {
-      this.#sent = answer.kind === 'fault' && !UNSENT.has(answer.fault.kind)
+      this.#sent = mayHaveLeft(answer)
       return this.#end('fault', faultOfEgress(answer))
     }
     this.#response = answer.response
@@ -176,7 +144,7 @@ class LiveAttempt {
   }
 
   async #readAnswer(response: EgressResponse): Promise<void> {
-    const reader = this.#exchange.dialect.reader(this.#sink(), this.#exchange.call)
+    const reader = this.#exchange.dialect.reader(this.#sink, this.#exchange.call)
     const feed = new AnswerFeed(reader, response)
     this.#reader = reader
     const chunks = response.body[Symbol.asyncIterator]()
@@ -195,9 +163,9 @@ class LiveAttempt {
   }
 
   #take(chunk: Uint8Array, feed: AnswerFeed, reader: Reader): void {
-    const times = this.#times
+    const { times } = this.#clock
     const first = times.lastByteAt === null
-    times.lastByteAt = this.#exchange.now()
+    times.lastByteAt = this.#clock.now()
     feed.bytes(chunk)
     if (this.#drained !== null) this.#drained += chunk.byteLength
     if (feed.fault !== null) return this.#end('fault', faultOf('malformed', feed.fault, this.#response?.status ?? null))
@@ -205,61 +173,21 @@ class LiveAttempt {
     if (reader.progress === 'closed') return this.#finish('settle')
     if (reader.progress === 'finished' && times.finishedAt === null) {
       times.finishedAt = times.lastByteAt
-      this.#arm()
-    } else if (first) this.#arm()
+      this.#clock.arm()
+    } else if (first) this.#clock.arm()
     if (this.#drained !== null && this.#drained > MAX_DRAINED_BYTES) this.#interrupt('aborted')
   }
 
   async #readError(response: EgressResponse): Promise<void> {
-    this.#times.errorAt = this.#exchange.now()
-    this.#arm()
-    const decoder = new TextDecoder()
-    let bytes = 0
-    try {
-      for await (const chunk of response.body) {
-        if (this.#state !== 'live') return
-        this.#errorText += decoder.decode(chunk.subarray(0, MAX_ERROR_BYTES - bytes), { stream: true })
-        bytes += chunk.byteLength
-        if (bytes >= MAX_ERROR_BYTES) break
-      }
-    } catch {
-      // The status says enough; what came of the body is used.
-    }
+    this.#clock.times.errorAt = this.#clock.now()
+    this.#clock.arm()
+    await this.#errorBody.read(response, () => this.#state === 'live')
     if (this.#state === 'live') this.#endError(response)
   }
 
   #endError(response: EgressResponse): void {
     const { dialect, now } = this.#exchange
-    this.#end('fault', dialect.fault(response.status, response.headers, this.#errorText, now()))
-  }
-
-  #sink(): Sink {
-    const { sink } = this.#exchange
-    return {
-      text: (text) => {
-        if (this.#muted) return
-        this.#times.textShown = true
-        sink.text(text)
-      },
-      reasoning: (text) => {
-        if (!this.#muted) sink.reasoning(text)
-      },
-    }
-  }
-
-  /** One timer at most. It is set anew only where something became due sooner; what moves away is seen when it fires. */
-  #arm(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    const { at } = nextDue(this.#times, this.#exchange.limits)
-    const inMs = Math.min(Math.max(at - this.#exchange.now(), 0), LONGEST_TIMER_MS)
-    this.#timer = setTimeout(() => this.#onTimer(), inMs)
-  }
-
-  #onTimer(): void {
-    const { limits, now } = this.#exchange
-    const due = nextDue(this.#times, limits)
-    if (now() < due.at) this.#arm()
-    else this.#onDue(due.what)
+    this.#end('fault', dialect.fault(response.status, response.headers, this.#errorBody.text, now()))
   }
 
   #onDue(what: Due['what']): void {
@@ -290,16 +218,16 @@ class LiveAttempt {
     if (drain == null || drain.signal.aborted || signal.reason !== 'cancelled' || !this.#sent) {
       return this.#interrupt('aborted')
     }
-    this.#muted = true
+    this.#sink.close()
     this.#drained = 0
     // There is no other step to give it up for.
-    this.#times.textShown = true
+    this.#clock.times.textShown = true
     drain.signal.addEventListener('abort', this.#onDrainOver, { once: true })
     drain.onDraining()
   }
 
   #interrupt(end: End): void {
-    if (this.#times.finishedAt === null) this.#end(end)
+    if (this.#clock.times.finishedAt === null) this.#end(end)
     else this.#finish('drop')
   }
 
@@ -317,57 +245,38 @@ class LiveAttempt {
   /** An end from outside the answer: what the reader still holds back is not shown any more. */
   #end(end: End, fault: AttemptFault | null = null): void {
     if (this.#state !== 'live') return
-    this.#muted = true
+    this.#sink.close()
     this.#conclude(end, fault, this.#reader?.end() ?? null, 'drop')
   }
 
   #conclude(end: End, fault: AttemptFault | null, reading: Reading | null, socket: Socket): void {
-    this.#muted = true
+    this.#sink.close()
     this.#state = socket === 'settle' ? 'settling' : 'over'
     this.#exchange.signal.removeEventListener('abort', this.#onAbort)
     this.#exchange.drain?.signal.removeEventListener('abort', this.#onDrainOver)
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = socket === 'settle' ? setTimeout(() => this.#drop(), SETTLE_MS).unref() : null
+    this.#clock.stop()
+    if (socket === 'settle') this.#settling = setTimeout(() => this.#drop(), SETTLE_MS).unref()
     if (socket === 'drop') this.#drop()
-    this.#resolve(this.#outcome(end, fault, reading))
+    const facts = {
+      times: this.#clock.times,
+      sent: this.#sent,
+      drained: this.#drained !== null,
+      response: this.#response,
+      reader: this.#reader,
+      requestHeaders: this.#exchange.request.headers,
+    }
+    this.#resolve(outcomeOf({ end, fault, reading }, facts, this.#clock.now()))
   }
 
   #drop(): void {
     this.#state = 'over'
-    this.#timer = null
     this.#stop.abort()
     this.#response?.destroy()
   }
 
   #settled(): void {
     this.#state = 'over'
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = null
-  }
-
-  #outcome(end: End, fault: AttemptFault | null, reading: Reading | null): AttemptOutcome {
-    const { startedAt, firstTokenAt } = this.#times
-    const now = this.#exchange.now()
-    const started = this.#reader?.started ?? false
-    const headers = this.#response?.headers
-    // A whole document starts and ends in one moment.
-    const firstAt = firstTokenAt ?? (started ? now : null)
-    return {
-      end,
-      fault,
-      reading,
-      sent: this.#sent,
-      drained: this.#drained !== null,
-      started,
-      outputLength: this.#reader?.outputLength ?? 0,
-      httpStatus: this.#response?.status ?? null,
-      requestId: requestIdOf(
-        headers?.['request-id'] ?? headers?.['x-request-id'] ?? reading?.responseId ?? null,
-        this.#exchange.request.headers,
-      ),
-      firstTokenMs: firstAt === null ? null : Math.max(0, firstAt - startedAt),
-      durationMs: Math.max(0, now - startedAt),
-    }
+    if (this.#settling !== null) clearTimeout(this.#settling)
   }
 }
 
@@ -375,9 +284,6 @@ class LiveAttempt {
 type Socket = 'ended' | 'settle' | 'drop'
 
 const NOTHING_TO_SHOW: Granted = { kind: 'granted', headers: {}, refused: () => {} }
-
-/** Faults before a connection stood. */
-const UNSENT: ReadonlySet<string> = new Set(['connect', 'dns', 'tls'])
 
 /** null: the connection broke, or was destroyed from this side; its error says nothing that is not known here. */
 async function nextOf(chunks: AsyncIterator<Uint8Array>): Promise<IteratorResult<Uint8Array, unknown> | null> {

@@ -12,16 +12,18 @@ import type { Target } from '../contract/run-request.ts'
 import { timeLimit } from '../egress/time-limit.ts'
 import type { Ask, KeyGate, KeySlot, ModelPort, ProviderFailure, StepAnswer, StepTap } from '../engine/ports.ts'
 import { messageOf } from './answer-message.ts'
-import { type AttemptOutcome, runAttempt } from './attempt.ts'
-import { type AttemptFault, failureCodes } from './attempt-fault.ts'
+import { runAttempt } from './attempt.ts'
+import type { AttemptFault } from './attempt-fault.ts'
+import { type AttemptOutcome, interruptionOf, slotOutcomeOf } from './attempt-outcome.ts'
 import { attemptRecord } from './attempt-record.ts'
-import type { ProviderRequest, Reading, Repair } from './dialect.ts'
+import type { DialectCall, Reading, Repair } from './dialect.ts'
+import { offeredRepair } from './offered-repair.ts'
 import { pause } from './pause.ts'
 import { type Decision, decide } from './retry.ts'
 import { openRoute, type Route, type RouteSources } from './route.ts'
-import { RunParts } from './run-parts.ts'
-import type { PartBudget } from './part-budget.ts'
+import type { RunMemory } from './run-memory.ts'
 import { sentPart, wantedParts } from './sent-part.ts'
+import { stepFailure } from './step-failure.ts'
 import { StepView } from './step-view.ts'
 import { mediaOf } from '../usage/media.ts'
 
@@ -33,19 +35,6 @@ export interface StepSettings extends RouteSources {
   readonly now: () => number
   /** 0 up to 1. */
   readonly random: () => number
-}
-
-/** What is remembered from one step of a run to the next. */
-export interface RunMemory {
-  /** By index of the model. */
-  readonly repairs: Map<number, Set<Repair>>
-  /** Warnings told already. */
-  readonly warned: Set<string>
-  readonly parts: RunParts
-}
-
-export function openMemory(budget: PartBudget): RunMemory {
-  return { repairs: new Map(), warned: new Set(), parts: new RunParts(budget) }
 }
 
 /** Never rejects. */
@@ -126,7 +115,7 @@ class ModelStep {
     const routed = openRoute(target, this.#ask, this.#settings)
     if (!routed.ok) return { kind: 'failure', failure: routed.failure, moveOn: !this.#view.everText }
     // A token grows old in any step, however often one was replaced before.
-    this.#repairsOf(index).delete('new_token')
+    this.#memory.repairsOf(index).delete('new_token')
     for (let tries = 1; ; tries += 1) {
       await this.#fetchParts(routed.route, index)
       const place = await this.#queue(routed.route)
@@ -141,11 +130,11 @@ class ModelStep {
       switch (decision.kind) {
         case 'next_model':
         case 'end': {
-          const failure = this.#failure(outcome.fault, routed.route, decision)
+          const failure = stepFailure(outcome.fault, routed.route, decision)
           return { kind: 'failure', failure, moveOn: decision.kind === 'next_model' }
         }
         case 'repair':
-          this.#repairsOf(index).add(decision.repair)
+          this.#memory.repairsOf(index).add(decision.repair)
           break
         case 'retry':
           if (!(await this.#backOff(decision.waitMs))) return this.#stopped('aborted', index)
@@ -156,7 +145,7 @@ class ModelStep {
   /** Whatever this model needs of what was given by address, once a run; what it takes too long for is left out. */
   async #fetchParts(route: Route, index: number): Promise<void> {
     const { egress, now } = this.#settings
-    const wanted = wantedParts(this.#ask.messages, { ...route, repairs: this.#repairsOf(index) })
+    const wanted = wantedParts(this.#ask.messages, { ...route, repairs: this.#memory.repairsOf(index) })
     const leftMs = this.#nextLimit().at - now()
     if (wanted.length === 0 || leftMs <= 0) return
     await this.#memory.parts.load(wanted, {
@@ -198,9 +187,9 @@ class ModelStep {
     this.#attempts += 1
     const attempt = this.#attempts
     try {
-      const call = { ...route, ask: this.#ask, repairs: new Set(this.#repairsOf(index)), fetched: this.#memory.parts }
+      const call = this.#callOf(route, new Set(this.#memory.repairsOf(index)))
       const request = route.dialect.request(call)
-      this.#warn(request, index)
+      for (const warning of this.#memory.newWarnings(request.warnings, index)) this.#tap.warn(warning)
       await this.#tap.attemptStarting({ attempt, target: index })
       const outcome = await runAttempt({
         send: route.sender(this.#ask, tries),
@@ -215,10 +204,10 @@ class ModelStep {
         drain: this.#drain === null ? null : { signal: this.#drain, onDraining: this.#leave },
         now,
       })
-      slot.release(releaseOf(outcome))
+      slot.release(slotOutcomeOf(outcome))
       if (outcome.end !== 'answer') this.#view.attemptFailed()
       const { target } = route
-      const interruption = interruptionOf(outcome, this.#signal)
+      const interruption = interruptionOf(outcome, this.#signal.reason)
       this.#tap.attemptEnded(
         attemptRecord({
           step,
@@ -235,6 +224,10 @@ class ModelStep {
     } finally {
       slot.release({ kind: 'other' })
     }
+  }
+
+  #callOf(route: Route, repairs: ReadonlySet<Repair>): DialectCall {
+    return { ...route, ask: this.#ask, repairs, fetched: this.#memory.parts }
   }
 
   #answered(reading: Reading, index: number): StepAnswer {
@@ -270,59 +263,18 @@ class ModelStep {
   #decide(fault: AttemptFault, route: Route, index: number, tries: number): Decision {
     const { deadlineAt, targets } = this.#ask
     const { now, random } = this.#settings
-    const offered = this.#offered(fault, route, index)
-    return decide(offered, {
+    const offer = offeredRepair(fault, this.#memory.repairsOf(index), (repairs) => {
+      return route.dialect.request(this.#callOf(route, repairs)).body
+    })
+    return decide(offer.fault, {
       tries,
       hasNext: index + 1 < targets.length,
       textShown: this.#view.everText,
-      repairs: this.#spentRepairs(offered.repair, route, index),
+      repairs: offer.spent,
       leftMs: deadlineAt - now(),
       untilGiveUpMs: this.#giveUpAt() - now(),
       random: random(),
     })
-  }
-
-  #failure(fault: AttemptFault, route: Route, decision: Decision): ProviderFailure {
-    const status = fault.status === null ? '' : ` (HTTP ${fault.status})`
-    const tooLong = decision.kind === 'end' && decision.tooLongMs !== null ? decision.tooLongMs : null
-    const wait = tooLong === null ? '' : `; a wait of ${Math.ceil(tooLong / 1000)} s would end beyond the deadline`
-    const { model, provider } = route.target
-    const detail = `${provider} ${model}: ${fault.class}${status}${wait}: ${fault.detail}`
-    return { code: failureCodes[fault.class], detail: withoutKey(detail, route.apiKey) }
-  }
-
-  #repairsOf(index: number): Set<Repair> {
-    const known = this.#memory.repairs.get(index)
-    if (known !== undefined) return known
-    const made = new Set<Repair>()
-    this.#memory.repairs.set(index, made)
-    return made
-  }
-
-  /** An image that is refused though the model was sent its bytes is left out, as one that could not be fetched. */
-  #offered(fault: AttemptFault, route: Route, index: number): AttemptFault {
-    const bySpent = fault.repair === 'no_urls' && this.#spentRepairs('no_urls', route, index).has('no_urls')
-    return bySpent ? { ...fault, repair: 'no_fetched' } : fault
-  }
-
-  /** A repair that leaves the request as it is would only repeat what was refused: it counts as done. */
-  #spentRepairs(repair: Repair | null, route: Route, index: number): ReadonlySet<Repair> {
-    const done = this.#repairsOf(index)
-    if (repair === null || repair === 'new_token' || done.has(repair)) return done
-    const fetched = this.#memory.parts
-    const bodyWith = (repairs: ReadonlySet<Repair>) =>
-      route.dialect.request({ ...route, ask: this.#ask, repairs, fetched }).body
-    const mended = new Set([...done, repair])
-    return bodyWith(mended) === bodyWith(done) ? mended : done
-  }
-
-  #warn(request: ProviderRequest, index: number): void {
-    for (const warning of request.warnings) {
-      const name = JSON.stringify([index, warning.code, warning.path, warning.message])
-      if (this.#memory.warned.has(name)) continue
-      this.#memory.warned.add(name)
-      this.#tap.warn(warning)
-    }
   }
 
   /** From the run's deadline on there is no giving up a step for the sake of the next. */
@@ -339,30 +291,4 @@ class ModelStep {
 
 function stopOf(outcome: AttemptOutcome): Stop {
   return outcome.end === 'given_up' || outcome.end === 'deadline' ? outcome.end : 'aborted'
-}
-
-function releaseOf({ end, fault }: AttemptOutcome): Parameters<KeySlot['release']>[0] {
-  if (end === 'answer') return { kind: 'ok' }
-  if (fault?.class !== 'rate' && fault?.class !== 'overloaded') return { kind: 'other' }
-  return fault.retryAfterMs === null ? { kind: 'limited' } : { kind: 'limited', pauseMs: fault.retryAfterMs }
-}
-
-/** The word that stands in the record of an attempt which was not ended by a fault. */
-function interruptionOf({ end }: AttemptOutcome, signal: AbortSignal): string | null {
-  switch (end) {
-    case 'aborted':
-      // An `Interruption`, by the port's promise.
-      return typeof signal.reason === 'string' ? signal.reason : 'aborted'
-    case 'deadline':
-      return 'deadline'
-    case 'given_up':
-      return 'out_of_time'
-    default:
-      return null
-  }
-}
-
-/** Whatever a provider answers may quote what it was sent. */
-function withoutKey(text: string, apiKey: string | null): string {
-  return apiKey === null || apiKey.length < 4 ? text : text.replaceAll(apiKey, '***')
 }

@@ -6,8 +6,9 @@ import type { KeyGate, ModelPort } from '../engine/ports.ts'
 import { gigachatCredentials } from './gigachat/credentials.ts'
 import { DEFAULT_AUTH_URL, DEFAULT_SCOPE, type TokenSettings } from './gigachat/token-settings.ts'
 import { createPartBudget } from './part-budget.ts'
-import { askModels, openMemory, type StepSettings } from './model-step.ts'
+import { askModels, type StepSettings } from './model-step.ts'
 import type { RouteSources } from './route.ts'
+import { RunMemory } from './run-memory.ts'
 
 export interface ModelOptions extends Omit<RouteSources, 'credentials'> {
   /** One for the whole process: it knows what is under way for each key. */
@@ -58,7 +59,7 @@ export function createModel(options: ModelOptions): Model {
   const budget = createPartBudget()
   return {
     forRun(through = (shared) => shared) {
-      const memory = openMemory(budget)
+      const memory = new RunMemory(budget)
       const sources = through(settings)
       const port: ModelPort = (...asked) => askModels(sources, memory, ...asked)
       return Object.assign(port, { release: () => memory.parts.release() })
