@@ -101,7 +101,7 @@ test('every fault of a model is told with its path, and no key is quoted', () =>
     [{ provider: 'anthropic', profile: 'vllm' }, 'profile', /only with provider "openai-compatible"/],
     [{}, 'base_url', /is required with provider "openai-compatible"/, allowed, noKeys],
     [{ provider: 'scripted', base_url: 'https://x.example' }, 'base_url', /not taken with provider "scripted"/],
-    [{ base_url: 'https://x.example/v1?key=secret' }, 'base_url', /without a query or a fragment/],
+    [{ base_url: 'https://x.example/v1?key=secret' }, 'base_url', /without a query, a fragment or white space/],
     [
       { base_url: 'https://x.example/v1' },
       'base_url',
