@@ -4,18 +4,16 @@
  */
 import { parseSchedule, parseSecrets } from './delivery/callback-settings.ts'
 import type { Secrets } from './delivery/envelope.ts'
-import { type HostTls, pemProblem } from './egress/host-tls.ts'
 import type { AllowRule } from './egress/policy.ts'
 import type { PrivateAllow } from './egress/private-allow.ts'
 import { isTimeZone } from './contract/time-zone.ts'
 import type { TracingSettings } from './observe/tracing.ts'
 import { TRACING_NAMES, tracingSettings } from './observe/tracing-settings.ts'
-import { PROVIDERS, type ProviderName } from './contract/run-request.ts'
 import { locales, type Locale } from './i18n/say.ts'
-import { DEFAULT_AUTH_URL, DEFAULT_SCOPE, type Scope, SCOPES } from './providers/gigachat/token-settings.ts'
+import { PROVIDER_SETTING_NAMES, type ProviderSettings, providerSettings } from './providers/provider-settings.ts'
 import { type Environment, SettingReader } from './settings/setting-reader.ts'
 
-export interface Settings {
+export interface Settings extends ProviderSettings {
   /** ENGINE_TOKEN: several for rotation; the first signs, any is accepted. */
   readonly engineTokens: readonly [string, ...string[]]
   /** CALLBACK_SECRET: each signs. null: requests with a callback are refused. */
@@ -39,17 +37,6 @@ export interface Settings {
   readonly privateAllow: PrivateAllow
   readonly devInsecure: boolean
   readonly proxyAll: string | null
-  readonly proxyByProvider: Readonly<Record<string, string>>
-  /** <PROVIDER>_API_KEY: used only towards that provider's own host or its operator's base URL. */
-  readonly apiKeys: Readonly<Partial<Record<ProviderName, string>>>
-  /** <PROVIDER>_BASE_URL: where the operator sends a provider's traffic instead of its own host. */
-  readonly baseUrls: Readonly<Partial<Record<ProviderName, string>>>
-  /** GIGACHAT_SCOPE: whose the authorization keys for GigaChat are. */
-  readonly gigachatScope: Scope
-  /** GIGACHAT_AUTH_URL: where they are exchanged for access tokens. */
-  readonly gigachatAuthUrl: string
-  /** What GIGACHAT_CA_FILE, GIGACHAT_CERT_FILE and GIGACHAT_KEY_FILE hold: for GigaChat's hosts and no others. */
-  readonly gigachatTls: Pick<HostTls, 'ca' | 'identity'>
   readonly firstTokenMs: number
   readonly stallMs: number
   readonly keyConcurrency: number
@@ -91,13 +78,6 @@ export type SettingsOutcome =
 const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** Providers that have a key and an address of their own in the environment. */
-const KEYED = PROVIDERS.filter((provider) => provider !== 'scripted')
-
-function variableOf(provider: ProviderName): string {
-  return provider.toUpperCase().replaceAll('-', '_')
-}
-
 /** Every variable that is read here. */
 export const settingNames: readonly string[] = [
   'ENGINE_TOKEN',
@@ -118,14 +98,7 @@ export const settingNames: readonly string[] = [
   'DEV_INSECURE',
   'NODE_ENV',
   'PROXY_URL',
-  ...KEYED.map((provider) => `PROXY_${variableOf(provider)}`),
-  ...KEYED.map((provider) => `${variableOf(provider)}_API_KEY`),
-  ...KEYED.map((provider) => `${variableOf(provider)}_BASE_URL`),
-  'GIGACHAT_SCOPE',
-  'GIGACHAT_AUTH_URL',
-  'GIGACHAT_CA_FILE',
-  'GIGACHAT_CERT_FILE',
-  'GIGACHAT_KEY_FILE',
+  ...PROVIDER_SETTING_NAMES,
   'FIRST_TOKEN_MS',
   'STALL_MS',
   'KEY_CONCURRENCY',
@@ -177,12 +150,7 @@ export function readSettings(environment: Environment): SettingsOutcome {
     privateAllow: reader.privateAllow('EGRESS_PRIVATE_ALLOW'),
     devInsecure,
     proxyAll: reader.proxy('PROXY_URL'),
-    proxyByProvider: perProvider((provider) => reader.proxy(`PROXY_${variableOf(provider)}`)),
-    apiKeys: perProvider((provider) => apiKey(reader, `${variableOf(provider)}_API_KEY`)),
-    baseUrls: perProvider((provider) => reader.url(`${variableOf(provider)}_BASE_URL`)),
-    gigachatScope: reader.word('GIGACHAT_SCOPE', SCOPES, DEFAULT_SCOPE),
-    gigachatAuthUrl: reader.url('GIGACHAT_AUTH_URL') ?? DEFAULT_AUTH_URL,
-    gigachatTls: gigachatTls(reader),
+    ...providerSettings(reader),
     firstTokenMs: reader.whole('FIRST_TOKEN_MS', 120_000, 10, 86_400_000),
     stallMs: reader.whole('STALL_MS', 120_000, 10, 86_400_000),
     keyConcurrency: reader.whole('KEY_CONCURRENCY', 8, 1, 64),
@@ -206,44 +174,6 @@ export function readSettings(environment: Environment): SettingsOutcome {
     tracing: tracingSettings(reader),
   }
   return reader.faults.length === 0 ? { ok: true, settings } : { ok: false, faults: reader.faults }
-}
-
-function perProvider(read: (provider: ProviderName) => string | null): Partial<Record<ProviderName, string>> {
-  const found: Partial<Record<ProviderName, string>> = {}
-  for (const provider of KEYED) {
-    const value = read(provider)
-    if (value !== null) found[provider] = value
-  }
-  return found
-}
-
-function apiKey(reader: SettingReader, name: string): string | null {
-  const key = reader.text(name)
-  if (key !== null && !/^[\x21-\x7e]+$/.test(key)) {
-    reader.fault(name, 'must be visible ASCII characters without a space, as it travels in a header: set the key alone')
-  }
-  return key
-}
-
-function gigachatTls(reader: SettingReader): Settings['gigachatTls'] {
-  const ca = reader.file('GIGACHAT_CA_FILE')
-  const cert = reader.file('GIGACHAT_CERT_FILE')
-  const key = reader.file('GIGACHAT_KEY_FILE')
-  for (const [name, other] of [
-    ['GIGACHAT_CERT_FILE', 'GIGACHAT_KEY_FILE'],
-    ['GIGACHAT_KEY_FILE', 'GIGACHAT_CERT_FILE'],
-  ] as const) {
-    if (reader.text(name) === null && reader.text(other) !== null) reader.fault(name, `is required beside ${other}`)
-  }
-  const tls = { ca, identity: cert === null || key === null ? null : { cert, key } }
-  const problem = pemProblem(tls)
-  if (problem === 'ca') reader.fault('GIGACHAT_CA_FILE', 'must name a file of certificates in PEM, and nothing else')
-  if (problem === 'identity')
-    reader.fault(
-      'GIGACHAT_CERT_FILE',
-      'must name a certificate in PEM, and GIGACHAT_KEY_FILE its key without a password',
-    )
-  return tls
 }
 
 /** Short tokens can be guessed, and everything hangs on them: run tokens are signed with the first. */

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { RunRequestBody } from '../src/contract/run-request.ts'
+import { RunRequestBody } from '../src/contract/run-request-body.ts'
 import type { Keywords } from '../src/contract/schema.ts'
 import { createKeyGate } from '../src/providers/key-gate.ts'
 import { filesBelow, root } from './source-text.ts'

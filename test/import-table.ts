@@ -29,7 +29,7 @@ export const importTable: Readonly<Record<string, ImportRule>> = {
   },
   providers: {
     folders: ['contract', 'egress', 'usage'],
-    files: ['engine/ports.ts'],
+    files: ['engine/ports.ts', 'settings/setting-reader.ts'],
     node: ['crypto'],
     packages: ['eventsource-parser', 'typebox'],
     typesOf: ['@anthropic-ai/sdk', 'openai'],
@@ -84,7 +84,7 @@ export const rootFiles: Readonly<Record<string, ImportRule | 'everything'>> = {
       'delivery/envelope.ts',
       'observe/tracing.ts',
       'observe/tracing-settings.ts',
-      'providers/gigachat/token-settings.ts',
+      'providers/provider-settings.ts',
     ],
     node: [],
     packages: [],

@@ -12,7 +12,6 @@ import {
   defaults,
   guardDefaults,
   META_MAX_BYTES,
-  RunRequestBody,
   type Callback,
   type GuardLimits,
   type Limits,
@@ -26,6 +25,7 @@ import {
   type Target,
   type Tool,
 } from './run-request.ts'
+import { RunRequestBody } from './run-request-body.ts'
 import type { Keywords } from './schema.ts'
 import { soundCopy } from './sound-copy.ts'
 import { isTimeZone } from './time-zone.ts'

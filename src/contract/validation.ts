@@ -5,7 +5,7 @@
  */
 import { Type, type Static } from 'typebox'
 import { Warning } from './result.ts'
-import { RunRequestBody } from './run-request.ts'
+import { RunRequestBody } from './run-request-body.ts'
 import { anyObject, closed, maybe, oneWordOf, wholeNumber } from './schema.ts'
 
 /** What may happen to a part of a request before a model sees it. */
