@@ -2,7 +2,10 @@
  * How far the reading of one chat answer has come: what its `Reader` shows of itself, and how it ended. The first finish reason
  * and the first fault stand; nothing undoes either.
  */
-import type { ProviderFault, Reader } from './dialect.ts'
+import type { ProviderFault, Reader, UsageReading } from './dialect.ts'
+
+/** Of an answer, in UTF-16 units, that one token is hardly ever: with more of it to a token the usage was told too early. */
+const UNITS_PER_TOKEN = 8
 
 export class AnswerProgress {
   state: Reader['progress'] = 'open'
@@ -12,6 +15,8 @@ export class AnswerProgress {
   finish: string | null = null
   fault: ProviderFault | null = null
   #ended = false
+  /** `outputLength` when the usage was told last. */
+  #counted = 0
 
   /** An end was seen, and no fault: this is a whole answer. */
   get complete(): boolean {
@@ -23,6 +28,12 @@ export class AnswerProgress {
     if (units === 0) return
     this.outputLength += units
     this.started = true
+  }
+
+  /** What had come before and was held back until the end. */
+  flushed(units: number): void {
+    if (this.#counted === this.outputLength) this.#counted += units
+    this.count(units)
   }
 
   /** A finish reason: only late usage and the end mark may follow. Some servers send a second, plainer one. */
@@ -41,5 +52,22 @@ export class AnswerProgress {
   fail(fault: ProviderFault): void {
     this.fault ??= fault
     this.state = 'closed'
+  }
+
+  /** A chunk told usage; called behind everything else that it said. */
+  usageTold(): void {
+    this.#counted = this.outputLength
+  }
+
+  /**
+   * The usage as far as it is of the whole answer. A running total that was told on the way is only the least that an output
+   * had: of an answer that was cut, and of one that said much more behind it.
+   * @param reading of the usage that was told last
+   */
+  asFarAsTold(reading: UsageReading | null): UsageReading | null {
+    if (reading?.known !== 'all') return reading
+    const isLast = this.#counted === this.outputLength
+    const mayBeAll = isLast || reading.tokens.output_tokens * UNITS_PER_TOKEN >= this.outputLength
+    return (this.complete ? mayBeAll : isLast && this.fault !== null) ? reading : { ...reading, known: 'input' }
   }
 }

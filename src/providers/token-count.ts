@@ -1,10 +1,13 @@
 /** Token counts as providers write them, made sane, and added up without counting a token twice (SPEC §6.3). Pure. */
 import type { Tokens } from '../contract/usage.ts'
 
-/** A whole number of tokens, also from a string of digits; null for everything else: negative, fractional, NaN, absent. */
+/** No answer has a thousandth of this; sums of such counts are exact. */
+const MOST_TOKENS = 1e12
+
+/** A whole number of tokens, also from its text; null for everything else: negative, fractional, absurd, NaN, absent. */
 export function tokenCount(value: unknown): number | null {
-  const number = typeof value === 'string' && /^\d{1,15}$/.test(value.trim()) ? Number(value) : value
-  return Number.isSafeInteger(number) && (number as number) >= 0 ? (number as number) : null
+  const number = typeof value === 'string' && /^\d{1,15}(?:\.0{1,9})?$/.test(value.trim()) ? Number(value) : value
+  return typeof number === 'number' && Number.isInteger(number) && number >= 0 && number <= MOST_TOKENS ? number : null
 }
 
 /** The count in the first of these fields that holds one: the same figure has several names. null: none does. */
@@ -35,4 +38,34 @@ export function tokensOf(counts: {
     reasoning_tokens: Math.min(counts.reasoning, counts.output),
     total_tokens: counts.input + counts.cacheRead + counts.cacheWrite + counts.output,
   }
+}
+
+/** A prompt and a completion as their vendor counts them, and what it says is in them. null: not told. */
+interface ToldCounts {
+  readonly prompt: number
+  readonly completion: number
+  readonly cacheRead: number
+  readonly cacheWrite: number
+  readonly reasoning: number
+  readonly total: number | null
+}
+
+/**
+ * The contract's counts of vendors whose prompt holds what was read from and written to a cache, and whose completion holds the
+ * reasoning. Some servers leave the one or the other out; their total gives it away, and so does more reasoning than there is
+ * completion, where no total says that it is in it.
+ */
+export function tokensWithin({ cacheRead, cacheWrite, completion, prompt, reasoning, total }: ToldCounts): Tokens {
+  const cached = cacheRead + cacheWrite
+  const beside = total === null ? null : total - prompt - completion
+  const both = reasoning > 0 && cached > 0 && beside === reasoning + cached
+  const reasoningBeside = reasoning > 0 && (both || beside === reasoning || (total === null && reasoning > completion))
+  const cacheBeside = cached > 0 && (both || (beside === cached && !reasoningBeside))
+  return tokensOf({
+    input: cacheBeside ? prompt : Math.max(0, prompt - cached),
+    cacheRead,
+    cacheWrite,
+    output: reasoningBeside ? completion + reasoning : completion,
+    reasoning,
+  })
 }

@@ -41,6 +41,8 @@ const silent = (answer: VendorAnswer) => {
   answer.text('It is shipped.')
   answer.finish({ usage: null })
 }
+/** 400 units: a hundred tokens, and surely more than a few. */
+const MUCH = 'word '.repeat(80)
 const usageEvent = (usage: object) => JSON.stringify({ choices: [], usage })
 const EARLY = {
   input_tokens: TURN_USAGE.input,
@@ -77,6 +79,24 @@ const forms: Readonly<Record<string, Form>> = {
     play: ending({ output_tokens: -5 }),
     known: 'partly',
     tokens: EARLY,
+  },
+  'messages: only zeros for what was counted': {
+    of: 'messages',
+    play: ending({ input_tokens: 0, output_tokens: 0 }),
+    known: 'partly',
+    tokens: EARLY,
+  },
+  'messages: a zero for the input that was counted': {
+    of: 'messages',
+    play: ending({ input_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0, output_tokens: 31 }),
+    known: 'all',
+    tokens: { ...EARLY, output_tokens: 31 },
+  },
+  'messages: an input that makes no sense beside the output': {
+    of: 'messages',
+    play: ending({ input_tokens: 'x', cache_read_input_tokens: -1, output_tokens: 31 }),
+    known: 'all',
+    tokens: { ...EARLY, output_tokens: 31 },
   },
   'messages: figures as texts': {
     of: 'messages',
@@ -136,6 +156,110 @@ const forms: Readonly<Record<string, Form>> = {
     },
     known: 'all',
     tokens: { input_tokens: 7, output_tokens: 2, total_tokens: 9 },
+  },
+  'chat: too early, and much said behind it': {
+    of: 'chat',
+    play: (answer) => {
+      answer.text('It is ')
+      answer.event(usageEvent({ prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 }))
+      answer.text(MUCH)
+      answer.finish({ usage: null })
+    },
+    known: 'partly',
+    tokens: { input_tokens: 10 },
+  },
+  'chat: early, and enough for all': {
+    of: 'chat',
+    play: (answer) => {
+      answer.text('It is ')
+      answer.event(usageEvent({ prompt_tokens: 10, completion_tokens: 90, total_tokens: 100 }))
+      answer.text(MUCH)
+      answer.finish({ usage: null })
+    },
+    known: 'all',
+    tokens: { input_tokens: 10, output_tokens: 90 },
+  },
+  'chat: half of it at the beginning, half at the end': {
+    of: 'chat',
+    play: (answer) => {
+      answer.event(usageEvent({ prompt_tokens: 10, prompt_tokens_details: { cached_tokens: 4 } }))
+      answer.text('It is shipped.')
+      answer.finish({ usage: { raw: { completion_tokens: 4 } } })
+    },
+    known: 'all',
+    tokens: { input_tokens: 6, cache_read_tokens: 4, output_tokens: 4, total_tokens: 14 },
+  },
+  'chat: in full, then twice with less': {
+    of: 'chat',
+    play: (answer) => {
+      answer.text('It is shipped.')
+      answer.finish({ usage: { raw: { prompt_tokens: 10, completion_tokens: 3, total_tokens: 13 } }, end: false })
+      answer.event(usageEvent({ total_tokens: 13 }))
+      answer.event(usageEvent({ prompt_tokens: -1, completion_tokens: null }))
+      answer.event('[DONE]')
+    },
+    known: 'all',
+    tokens: { input_tokens: 10, output_tokens: 3, total_tokens: 13 },
+  },
+  'chat: twice, with other figures': {
+    of: 'chat',
+    play: (answer) => {
+      answer.text('It is shipped.')
+      answer.finish({ usage: { raw: { prompt_tokens: 10, completion_tokens: 3, total_tokens: 13 } }, end: false })
+      answer.event(usageEvent({ prompt_tokens: 12, completion_tokens: 4, total_tokens: 16 }))
+      answer.event('[DONE]')
+    },
+    known: 'all',
+    tokens: { input_tokens: 12, output_tokens: 4, total_tokens: 16 },
+  },
+  'chat: behind the end mark': {
+    of: 'chat',
+    play: (answer) => {
+      answer.text('It is shipped.')
+      answer.finish({ usage: null, end: false })
+      answer.event('[DONE]')
+      answer.event(usageEvent({ prompt_tokens: 10, completion_tokens: 3, total_tokens: 13 }))
+    },
+    known: 'nothing',
+  },
+  'chat: the cached part beside the prompt, as the total says': {
+    of: 'chat',
+    play: ending({
+      prompt_tokens: 3,
+      completion_tokens: 5,
+      total_tokens: 1008,
+      prompt_tokens_details: { cached_tokens: 1000 },
+    }),
+    known: 'all',
+    tokens: { input_tokens: 3, cache_read_tokens: 1000, output_tokens: 5, total_tokens: 1008 },
+  },
+  'chat: more reasoning than there is completion, and no total': {
+    of: 'chat',
+    play: ending({ prompt_tokens: 10, completion_tokens: 5, completion_tokens_details: { reasoning_tokens: 50 } }),
+    known: 'all',
+    tokens: { output_tokens: 55, reasoning_tokens: 50, total_tokens: 65 },
+  },
+  'chat: more reasoning than the total leaves room for': {
+    of: 'chat',
+    play: ending({
+      prompt_tokens: 10,
+      completion_tokens: 10,
+      total_tokens: 20,
+      completion_tokens_details: { reasoning_tokens: 11 },
+    }),
+    known: 'all',
+    tokens: { output_tokens: 10, reasoning_tokens: 10, total_tokens: 20 },
+  },
+  'chat: figures as texts with a fraction of nothing': {
+    of: 'chat',
+    play: ending({ prompt_tokens: '10.0', completion_tokens: '2.0' }),
+    known: 'all',
+    tokens: { input_tokens: 10, output_tokens: 2, total_tokens: 12 },
+  },
+  'chat: beyond all sense': {
+    of: 'chat',
+    play: ending({ prompt_tokens: 1e15, completion_tokens: 2 }),
+    known: 'nothing',
   },
   'chat: the cached part told at the top': {
     of: 'chat',
@@ -233,6 +357,17 @@ const forms: Readonly<Record<string, Form>> = {
       total_tokens: 9440,
     },
   },
+  'responses: the cached part beside the input, as the total says': {
+    of: 'responses',
+    play: ending({
+      input_tokens: 3,
+      input_tokens_details: { cached_tokens: 1000 },
+      output_tokens: 5,
+      total_tokens: 1008,
+    }),
+    known: 'all',
+    tokens: { input_tokens: 3, cache_read_tokens: 1000, output_tokens: 5, total_tokens: 1008 },
+  },
   'responses: never told': { of: 'responses', play: silent, known: 'nothing' },
   'responses: no output': {
     of: 'responses',
@@ -246,6 +381,28 @@ const forms: Readonly<Record<string, Form>> = {
     play: ending({ prompt_tokens: 56, completion_tokens: 31, total_tokens: 87, precached_prompt_tokens: 3 }),
     known: 'all',
     tokens: { input_tokens: 56, cache_read_tokens: 3, output_tokens: 31, total_tokens: 90 },
+  },
+  'functions: a share in each chunk': {
+    of: 'functions',
+    play: (answer) => {
+      answer.text('It is ')
+      answer.event(usageEvent({ prompt_tokens: 64, completion_tokens: 23, total_tokens: 87 }))
+      answer.text('shipped.')
+      answer.finish({ usage: { raw: { prompt_tokens: 0, completion_tokens: 8, total_tokens: 8 } } })
+    },
+    known: 'all',
+    tokens: { input_tokens: 64, output_tokens: 31, total_tokens: 95 },
+  },
+  'functions: a running total in every chunk': {
+    of: 'functions',
+    play: (answer) => {
+      answer.text('It is ')
+      answer.event(usageEvent({ prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 }))
+      answer.text('shipped.')
+      answer.finish({ usage: { raw: { prompt_tokens: 10, completion_tokens: 3, total_tokens: 13 } } })
+    },
+    known: 'all',
+    tokens: { input_tokens: 10, output_tokens: 3, total_tokens: 13 },
   },
   'functions: never told': { of: 'functions', play: silent, known: 'nothing' },
   'functions: only zeros': {
@@ -295,6 +452,34 @@ for (const [name, { known, of, play, tokens = {} }] of Object.entries(forms)) {
     }, vendors)
   })
 }
+
+test('a running total is no count of an answer that was cut behind it: the input stands, the output is an estimate', async () => {
+  const vendors = builtVendors.filter((vendor) => familyOf(vendor) !== 'responses')
+  await everyVendor(async (vendor) => {
+    const running = {
+      messages: { type: 'message_delta', delta: {}, usage: { output_tokens: 2 } },
+      functions: { choices: [], usage: { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 } },
+    }
+    const family = familyOf(vendor)
+    const conversation = new Conversation(await world.open())
+    conversation.user('Where is order 77?')
+    const { faults, result } = await conversation.run(vendor.provider, [
+      (answer) => {
+        answer.text('It is ')
+        answer.event(JSON.stringify(family === 'messages' ? running.messages : running.functions))
+        answer.text(MUCH)
+        answer.cut()
+      },
+      { text: 'It is shipped.' },
+    ])
+    assert.deepEqual([faults, result.status, result.text], [[], 'completed', 'It is shipped.'])
+    const [cut] = result.usage.attempts
+    assert.deepEqual([cut?.status, cut?.estimated, cut?.error_code], ['unknown', true, 'interrupted'])
+    assert.equal(cut?.input_tokens, family === 'messages' ? EARLY.input_tokens : 10)
+    assert.ok((cut?.output_tokens ?? 0) >= MUCH.length / 4, `${cut?.output_tokens}`)
+    assert.equal(result.usage.complete, false)
+  }, vendors)
+})
 
 test('the engine and the fake vendors end with nothing under way', async () => {
   const { live } = await world.open()

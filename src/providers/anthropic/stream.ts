@@ -15,7 +15,7 @@ import { isObject, list, parseEvent, place, text, type WireObject } from '../wir
 import { IGNORED, openBlock, type Block, type Piece } from './blocks.ts'
 import { renamed, type ToolNames, toolNames, turnedRound } from './property-names.ts'
 import { anthropicStop } from './stop-reason.ts'
-import { anthropicUsage, overlaid } from './usage.ts'
+import { anthropicUsage, overlaid, tellsOutput } from './usage.ts'
 
 export class AnthropicReader implements Reader {
   progress: Reader['progress'] = 'open'
@@ -37,7 +37,7 @@ export class AnthropicReader implements Reader {
   #id: string | null = null
   #stop: string | null = null
   #usage: JsonObject | null = null
-  /** The output count is final, not the placeholder of `message_start`. */
+  /** An output count has come that is not the placeholder of `message_start`. */
   #outputTold = false
   #complete = false
   #fault: ProviderFault | null = null
@@ -180,8 +180,8 @@ export class AnthropicReader implements Reader {
   #messageDelta({ delta, usage }: WireObject): void {
     if (isObject(delta)) this.#stop = text(delta['stop_reason']) || this.#stop
     if (!isObject(usage)) return
+    this.#outputTold ||= tellsOutput(this.#usage, usage as JsonObject)
     this.#usage = overlaid(this.#usage, usage as JsonObject)
-    if (usage['output_tokens'] !== undefined && usage['output_tokens'] !== null) this.#outputTold = true
   }
 
   /** An end that was never given a reason is an interruption. */
@@ -206,7 +206,8 @@ export class AnthropicReader implements Reader {
       parts,
       stop: anthropicStop(this.#stop, hasCalls),
       rawStop: this.#stop,
-      usage: anthropicUsage(this.#usage, this.#outputTold, parts.length > 0),
+      // A running total of an answer that was cut is not its end.
+      usage: anthropicUsage(this.#usage, this.#outputTold && this.#stop !== null, parts.length > 0),
       rawUsage: this.#usage,
       refusal: null,
       fault: this.#fault,

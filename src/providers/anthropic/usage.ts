@@ -7,10 +7,31 @@ import type { UsageReading } from '../dialect.ts'
 import { tokenCount, tokensOf } from '../token-count.ts'
 import { isObject, list, type WireObject } from '../wire-value.ts'
 
-/** Lays the later usage object over the earlier one; a field that is null says nothing. */
+/**
+ * Lays the later usage object over the earlier one. A figure that is null or makes no sense says nothing. Nor do the zeros of a
+ * gateway that writes one for an input which was counted before.
+ */
 export function overlaid(earlier: JsonObject | null, later: JsonObject): JsonObject {
-  const merged = Object.entries(later).filter(([field, value]) => value !== null || earlier?.[field] === undefined)
-  return { ...earlier, ...Object.fromEntries<JsonObject[string]>(merged) }
+  const uncounted = isUncounted(earlier, later)
+  const told = Object.entries(later).filter(([field, value]) => {
+    if (earlier?.[field] === undefined) return true
+    if (field !== 'output_tokens' && !INPUT.has(field)) return value !== null
+    const count = tokenCount(value)
+    return count !== null && (count > 0 || !uncounted || field === 'output_tokens')
+  })
+  return { ...earlier, ...Object.fromEntries<JsonObject[string]>(told) }
+}
+
+const INPUT: ReadonlySet<string> = new Set(['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'])
+
+function isUncounted(earlier: JsonObject | null, later: JsonObject): boolean {
+  return tokenCount(later['input_tokens']) === 0 && (tokenCount(earlier?.['input_tokens']) ?? 0) > 0
+}
+
+/** It holds an output count, and not only zeros, which a gateway sends that never counted. */
+export function tellsOutput(earlier: JsonObject | null, later: JsonObject): boolean {
+  const count = tokenCount(later['output_tokens'])
+  return count !== null && (count > 0 || !isUncounted(earlier, later))
 }
 
 /**
@@ -27,7 +48,7 @@ export function anthropicUsage(raw: JsonObject | null, outputTold: boolean, wrot
   const tokens = tokensOf({
     input: sum('input_tokens'),
     cacheRead: sum('cache_read_input_tokens'),
-    cacheWrite: sum('cache_creation_input_tokens'),
+    cacheWrite: counted.reduce((total, usage) => total + cacheWrites(usage), 0),
     output: told ? sum('output_tokens') : 0,
     reasoning: (isObject(details) ? tokenCount(details['thinking_tokens']) : null) ?? 0,
   })
@@ -44,6 +65,14 @@ function passesApart(raw: JsonObject): WireObject[] {
   return list(raw['iterations']).filter(
     (pass): pass is WireObject => isObject(pass) && typeof pass['type'] === 'string' && pass['type'] !== 'message',
   )
+}
+
+/** The sum of the classes, where only those are told. */
+function cacheWrites(usage: WireObject): number {
+  const { cache_creation: classes } = usage
+  const told = tokenCount(usage['cache_creation_input_tokens'])
+  if (told !== null || !isObject(classes)) return told ?? 0
+  return (tokenCount(classes['ephemeral_5m_input_tokens']) ?? 0) + longWrites(usage)
 }
 
 /** The classes of cache writes; without them all are of the shorter one. */

@@ -17,7 +17,7 @@ import { ThinkTags } from '../think-tags.ts'
 import { isObject, list, text, type WireObject } from '../wire-value.ts'
 import { FunctionCalls } from './function-calls.ts'
 import { finishWord, gigachatStop, isFailure } from './stop-reason.ts'
-import { gigachatUsage, isEmptyUsage } from './usage.ts'
+import { gigachatUsage, isEmptyUsage, laterUsage } from './usage.ts'
 
 /** Of v2, whose events are told apart by their names alone. */
 const MESSAGE_DONE = 'response.message.done'
@@ -30,7 +30,9 @@ export class GigachatReader implements Reader {
   readonly #reasoning = new TextGather()
   readonly #calls = new FunctionCalls()
   #state = ''
+  /** The last one that was told, and what it comes to with those before. */
   #usage: JsonObject | null = null
+  #counted: JsonObject | null = null
 
   constructor(sink: Sink, { profile }: DialectCall) {
     this.#sink = sink
@@ -80,12 +82,19 @@ export class GigachatReader implements Reader {
 
   #content(chunk: WireObject, data: string | null): void {
     const { usage } = chunk
-    if (isObject(usage) && (this.#usage === null || !isEmptyUsage(usage as JsonObject)))
+    const told = isObject(usage) && (this.#usage === null || !isEmptyUsage(usage as JsonObject))
+    if (told) {
       this.#usage = usage as JsonObject
+      this.#counted = laterUsage(this.#counted, this.#usage)
+    }
     const choice = firstChoice(chunk)
     if (choice === null) this.#messages(chunk, data)
     else this.#choice(choice, data)
-    const word = finishWord((choice ?? chunk)['finish_reason'])
+    this.#finish(finishWord((choice ?? chunk)['finish_reason']))
+    if (told) this.#progress.usageTold()
+  }
+
+  #finish(word: string | null): void {
     if (word === null) return
     if (isFailure(word))
       this.#progress.fail(malformed(`finish_reason ${word}: the model wrote arguments that are none`))
@@ -137,7 +146,7 @@ export class GigachatReader implements Reader {
 
   end(): Reading {
     const progress = this.#progress
-    progress.count(this.#text.end())
+    progress.flushed(this.#text.end())
     progress.state = 'closed'
     const { complete, finish } = progress
     const calls = this.#calls.end({ complete, byLength: finish === 'length' })
@@ -145,7 +154,7 @@ export class GigachatReader implements Reader {
       this.#reasoning.length === 0 ? null : ({ type: 'reasoning', text: this.#reasoning.text() } as const)
     const parts = [reasoning, this.#text.part(), ...calls].filter((part) => part !== null)
     if (complete && finish === null && parts.length === 0) progress.fail(malformed('an end mark without an answer'))
-    const counted = this.#usage === null || (parts.length > 0 && isEmptyUsage(this.#usage)) ? null : this.#usage
+    const counted = this.#counted === null || (parts.length > 0 && isEmptyUsage(this.#counted)) ? null : this.#counted
     return {
       complete: progress.complete,
       parts,
@@ -154,7 +163,7 @@ export class GigachatReader implements Reader {
         calls.some((call) => call.fault !== 'cut'),
       ),
       rawStop: finish,
-      usage: gigachatUsage(counted),
+      usage: progress.asFarAsTold(gigachatUsage(counted)),
       rawUsage: this.#usage,
       refusal: null,
       fault: progress.fault,

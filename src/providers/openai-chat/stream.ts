@@ -19,7 +19,7 @@ import { isObject, list, text, type WireObject } from '../wire-value.ts'
 import { ReasoningGather } from './reasoning-gather.ts'
 import { chatStop, finishFault, finishWord, isLength } from './stop-reason.ts'
 import { ToolCalls } from './tool-calls.ts'
-import { chatUsage, isEmptyUsage, usageIn } from './usage.ts'
+import { chatUsage, isEmptyUsage, laterUsage, usageIn } from './usage.ts'
 
 export class ChatReader implements Reader {
   readonly #progress = new AnswerProgress()
@@ -81,8 +81,13 @@ export class ChatReader implements Reader {
     this.#id ??= text(chunk['id']) || null
     const choice = firstChoice(chunk)
     const usage = usageIn(chunk, choice)
-    if (usage !== null && (this.#usage === null || !isEmptyUsage(usage))) this.#usage = usage
-    if (choice === null) return
+    const told = usage !== null && (this.#usage === null || !isEmptyUsage(usage))
+    if (told) this.#usage = laterUsage(this.#usage, usage)
+    if (choice !== null) this.#choice(choice, data)
+    if (told) this.#progress.usageTold()
+  }
+
+  #choice(choice: WireObject, data: string | null): void {
     const delta = isObject(choice['delta']) ? choice['delta'] : this.#wholeMessage(choice)
     if (delta !== null) this.#delta(delta, data)
     const word = finishWord(choice['finish_reason'])
@@ -128,7 +133,7 @@ export class ChatReader implements Reader {
 
   end(): Reading {
     const progress = this.#progress
-    progress.count(this.#text.end())
+    progress.flushed(this.#text.end())
     progress.state = 'closed'
     const { complete, finish } = progress
     const calls = this.#calls.end({ complete, byLength: isLength(finish) }, this.#family)
@@ -144,7 +149,7 @@ export class ChatReader implements Reader {
         refusal !== null,
       ),
       rawStop: finish,
-      usage: chatUsage(this.#usage, parts.length > 0 || refusal !== null),
+      usage: progress.asFarAsTold(chatUsage(this.#usage, parts.length > 0 || refusal !== null)),
       rawUsage: this.#usage,
       refusal,
       fault: progress.fault,

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../../contract/json.ts'
 import type { UsageReading } from '../dialect.ts'
-import { countIn, tokenCount, tokensOf } from '../token-count.ts'
+import { countIn, tokenCount, tokensWithin } from '../token-count.ts'
 import { isObject, type WireObject } from '../wire-value.ts'
 
 const NONE: WireObject = {}
@@ -23,6 +23,22 @@ const COMPLETION = ['completion_tokens', 'output_tokens'] as const
 export function isEmptyUsage(usage: JsonObject): boolean {
   return [...PROMPT, ...COMPLETION, 'total_tokens'].every((field) => (tokenCount(usage[field]) ?? 0) === 0)
 }
+
+/**
+ * One more usage object of the same answer: its figures are running totals, so they replace and are never added. One that tells
+ * only some of them, or nothing that makes sense, leaves the others as they were.
+ */
+export function laterUsage(earlier: JsonObject | null, later: JsonObject): JsonObject {
+  if (earlier === null || (countIn(later, ...PROMPT) !== null && countIn(later, ...COMPLETION) !== null)) return later
+  const told = Object.entries(later).filter(
+    ([field, value]) =>
+      (typeof value === 'object' && value !== null) || !COUNTED.has(field) || tokenCount(value) !== null,
+  )
+  const { total_tokens: _, ...kept } = earlier
+  return { ...kept, ...Object.fromEntries<JsonObject[string]>(told) }
+}
+
+const COUNTED: ReadonlySet<string> = new Set([...PROMPT, ...COMPLETION, 'total_tokens'])
 
 /**
  * null where nothing is known: no usage, no prompt count, or only zeros for an answer that held something.
@@ -46,22 +62,16 @@ export function chatUsage(usage: JsonObject | null, wrote: boolean): UsageReadin
     usage['reasoning_tokens'],
   )
   return {
-    tokens: tokensOf({
-      input: Math.max(0, prompt - cacheRead - cacheWrite),
+    tokens: tokensWithin({
+      prompt,
+      completion: completion ?? 0,
       cacheRead,
       cacheWrite,
-      output: outputOf(usage, prompt, completion, reasoning),
-      reasoning,
+      reasoning: completion === null ? 0 : reasoning,
+      total: tokenCount(usage['total_tokens']),
     }),
     known: completion === null ? 'input' : 'all',
   }
-}
-
-/** Some servers leave reasoning out of `completion_tokens`; their total gives it away. */
-function outputOf(usage: JsonObject, prompt: number, completion: number | null, reasoning: number): number {
-  if (completion === null) return 0
-  const apart = reasoning > 0 && tokenCount(usage['total_tokens']) === prompt + completion + reasoning
-  return apart ? completion + reasoning : completion
 }
 
 function detailsOf(usage: JsonObject, field: string, alias: string): WireObject {

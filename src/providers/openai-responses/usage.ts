@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../../contract/json.ts'
 import type { UsageReading } from '../dialect.ts'
-import { countIn, tokenCount, tokensOf } from '../token-count.ts'
+import { countIn, tokenCount, tokensWithin } from '../token-count.ts'
 import { isObject } from '../wire-value.ts'
 
 /**
@@ -18,12 +18,13 @@ export function responsesUsage(usage: JsonObject | null, wrote: boolean): UsageR
   const output = countIn(usage, 'output_tokens', 'completion_tokens')
   const cacheRead = detail(usage, INPUT, 'cached_tokens')
   const cacheWrite = detail(usage, INPUT, 'cache_write_tokens')
-  const tokens = tokensOf({
-    input: Math.max(0, input - cacheRead - cacheWrite),
+  const tokens = tokensWithin({
+    prompt: input,
+    completion: output ?? 0,
     cacheRead,
     cacheWrite,
-    output: output ?? 0,
-    reasoning: detail(usage, OUTPUT, 'reasoning_tokens'),
+    reasoning: output === null ? 0 : detail(usage, OUTPUT, 'reasoning_tokens'),
+    total: tokenCount(usage['total_tokens']),
   })
   if (wrote && tokens.total_tokens === 0) return null
   const long = longWrites(usage)

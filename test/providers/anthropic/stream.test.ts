@@ -431,6 +431,18 @@ test('AC-03: cached tokens stand beside the input, not in it', () => {
   })
 })
 
+test('AC-03: cache writes that are told by their classes alone are the sum of those', () => {
+  const { usage } = reading(
+    start({ input_tokens: 3, cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 50 } }),
+    finish('end_turn', { output_tokens: 5 }),
+    END,
+  )
+  assert.deepEqual(
+    [usage?.tokens.cache_write_tokens, usage?.cacheWriteLong, usage?.tokens.total_tokens],
+    [150, 50, 158],
+  )
+})
+
 test('AC-04: thinking is a part of the output, and later totals replace earlier ones', () => {
   const { usage } = reading(
     start({ input_tokens: 100, output_tokens: 5 }),
