@@ -63,7 +63,7 @@ function traced(request: RunRequest, trace: TraceContext): RunRequest {
 export function createJudge(parts: JudgeParts): Judge {
   return (body) => {
     const { request, faults, warnings } = parseRunRequest(body, { defaultTimezone: parts.defaultTimezone })
-    if (!historyIsTorn(faults)) checkHistory(request.messages, faults)
+    if (!faults.at('') && !faults.at('messages')) checkHistory(request.messages, faults)
     for (const { path, message } of parts.targetFaults(request.targets)) {
       // Of a provider that is none nothing more can be said.
       const [target = ''] = /^llm(?:\.fallbacks\[\d+\])?/.exec(path) ?? []
@@ -78,13 +78,6 @@ export function createJudge(parts: JudgeParts): Judge {
     }
     return { request, warnings, refusal: ticketFault(request, parts.tokens) }
   }
-}
-
-/** True where a fault hides which call a message makes or answers, or the messages altogether. */
-function historyIsTorn(faults: Faults): boolean {
-  return faults.list.some(
-    ({ path }) => path === '' || /^messages(?:\[\d+\](?:\.(?:role|call_id|tool|content.*))?)?$/.test(path),
-  )
 }
 
 function checkTools(request: RunRequest, parts: JudgeParts, faults: Faults): void {
@@ -144,7 +137,7 @@ function ticketFault({ messages }: RunRequest, tokens: EngineTokens): Judgement[
     if (verdict === 'ok') continue
     const why =
       verdict === 'expired'
-        ? 'its time is over: ask for the approval again'
+        ? 'its time is over: ask for the approval again, or close the call without its ticket'
         : 'was not given for this call with these arguments'
     const path = `messages[${asked + 1 + place}].ticket`
     return { kind: 'refused', code: `ticket_${verdict}`, faults: [{ path, message: why }] }

@@ -23,20 +23,33 @@ interface OpenCall {
   readonly path: string
 }
 
+/**
+ * @param faults those of form, which are there already: a message that has one in what calls, answers or says is read no further,
+ * and a turn of which a call or an answer is not known is not judged. All others are.
+ */
 export function checkHistory(messages: readonly StoredMessage[], faults: Faults): void {
+  const torn = tornMessages(faults)
   const open = new Map<string, OpenCall>()
   let answered = new Set<string>()
+  let known = true
   for (const [index, message] of messages.entries()) {
     if (faults.full) return
     const path = `messages[${index}]`
+    const tear = torn.get(index)
+    if (tear === 'all' || (tear !== undefined && message.role !== 'user')) {
+      open.clear()
+      known = false
+      continue
+    }
     if (message.role === 'tool') {
-      checkAnswer(message, path, open, answered, faults)
+      if (known) checkAnswer(message, path, open, answered, faults)
       continue
     }
     closeTurn(open, `before ${path}`, faults)
     answered = new Set()
-    if (message.role === 'user') checkUser(message, path, faults)
-    else openCalls(message, path, open, faults)
+    known = true
+    if (message.role === 'assistant') openCalls(message, path, open, faults)
+    else checkUser(message, path, tear !== undefined, faults)
   }
   closeTurn(open, 'by the end of the history', faults)
   const last = messages.at(-1)
@@ -47,6 +60,19 @@ export function checkHistory(messages: readonly StoredMessage[], faults: Faults)
       'the last message must be "user" or "tool": a model cannot be asked to continue its own answer; got "assistant"',
     )
   }
+}
+
+/** By index: whether anything is known of a message (`all`: nothing), or a part of it is wrong. */
+function tornMessages(faults: Faults): ReadonlyMap<number, 'all' | 'part'> {
+  const torn = new Map<number, 'all' | 'part'>()
+  for (const { path } of faults.list) {
+    const found = /^messages\[(\d+)\](?:\.(role|call_id|tool|content).*)?$/.exec(path)
+    if (found === null) continue
+    const index = Number(found[1])
+    if (found[2] === undefined || found[2] === 'role') torn.set(index, 'all')
+    else if (!torn.has(index)) torn.set(index, 'part')
+  }
+  return torn
 }
 
 function checkAnswer(
@@ -108,10 +134,12 @@ function openCalls(message: AssistantMessage, path: string, open: Map<string, Op
     faults.add(`${path}.content`, 'must hold something: all its text is empty')
 }
 
-function checkUser(message: UserMessage, path: string, faults: Faults): void {
+function checkUser(message: UserMessage, path: string, isTorn: boolean, faults: Faults): void {
   for (const [index, part] of message.content.entries()) {
-    if (part.type !== 'text') checkSource(part, `${path}.content[${index}]`, faults)
+    const place = `${path}.content[${index}]`
+    if (part.type !== 'text' && !(isTorn && faults.under(place))) checkSource(part, place, faults)
   }
+  if (isTorn) return
   const says = message.content.some((part) => part.type !== 'text' || !isBlank(part.text))
   if (!says) faults.add(`${path}.content`, 'must hold something: all its text is empty')
 }
