@@ -148,6 +148,66 @@ test('§4.4 HI-03, HI-14: results stand in the order of their calls, and in one 
   )
 })
 
+test('§4.2 HI-06: thoughts between calls go back whole, in their places and byte for byte, and stand so in the result', async (t) => {
+  const client = await engine.client()
+  const tools = await startTools(t, { getOrders: ok(1) })
+  const thinks = { type: 'thinking', thinking: 'Zuerst – 🙂\n', signature: 'RXFRQkNn+/part one==' }
+  const blocks: readonly (readonly [block: JsonObject, deltas: readonly JsonObject[]])[] = [
+    [
+      { type: 'thinking', thinking: '', signature: '' },
+      [
+        { type: 'thinking_delta', thinking: 'Zuerst ' },
+        { type: 'thinking_delta', thinking: '– 🙂\n' },
+        { type: 'signature_delta', signature: 'RXFRQkNn' },
+        { type: 'signature_delta', signature: '+/part one==' },
+      ],
+    ],
+    [{ type: 'redacted_thinking', data: 'ZW5jcnlwdGVk/+==' }, []],
+    [
+      { type: 'tool_use', id: 'toolu_1', name: 'getOrders', input: {} },
+      [{ type: 'input_json_delta', partial_json: '{"n":1}' }],
+    ],
+    [{ type: 'thinking', thinking: '', signature: '' }, [{ type: 'signature_delta', signature: 'b25seSBzaWduZWQ=' }]],
+    [
+      { type: 'tool_use', id: 'toolu_2', name: 'getOrders', input: {} },
+      [{ type: 'input_json_delta', partial_json: '{"n":2}' }],
+    ],
+  ]
+  const event = (type: string, data: JsonObject) => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
+  const provider = await startProvider(
+    t,
+    [
+      (answer) => {
+        for (const [index, [content_block, deltas]] of blocks.entries()) {
+          answer.raw(event('content_block_start', { index, content_block }))
+          for (const delta of deltas) answer.raw(event('content_block_delta', { index, delta }))
+          answer.raw(event('content_block_stop', { index }))
+        }
+        answer.raw(event('message_delta', { delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 9 } }))
+        answer.raw(event('message_stop', {}))
+      },
+      says('Two.'),
+      says('Still two.'),
+    ],
+    'anthropic',
+  )
+  const given = { llm: provider.llm(), tools: [tools.tool('getOrders')] }
+  const first = await client.run(runBody({ ...given, messages: [user('How many?')] }))
+  const whole = [
+    thinks,
+    { type: 'redacted_thinking', data: 'ZW5jcnlwdGVk/+==' },
+    { type: 'tool_use', id: 'toolu_1', name: 'getOrders', input: { n: 1 } },
+    { type: 'thinking', thinking: '', signature: 'b25seSBzaWduZWQ=' },
+    { type: 'tool_use', id: 'toolu_2', name: 'getOrders', input: { n: 2 } },
+  ]
+  const sentBack = async (n: number) =>
+    messagesRequest(await provider.nth(n)).messages.find(({ role }) => role === 'assistant')?.content
+  assert.deepEqual(await sentBack(2), whole)
+  // And so does what the harness has stored of it, on its next turn.
+  await client.run(runBody({ ...given, messages: [user('How many?'), ...stored(first), user('Sure?')] }))
+  assert.deepEqual(await sentBack(3), whole)
+})
+
 test('§4.5 a user message is shown with its own time in meta.timezone, the same on every turn', async (t) => {
   const client = await engine.client()
   const provider = await startProvider(t, [says('a'), says('b')])

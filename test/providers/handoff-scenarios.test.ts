@@ -108,7 +108,7 @@ const scenarios: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     await goesOn(scene)
   },
 
-  async 'calls side by side'(scene) {
+  async 'HI-17: calls side by side, of tools whose schemas some vendor dislikes'(scene) {
     const { conversation } = scene
     conversation.user('Where is order 77, and who is Ann?')
     const turns = [
