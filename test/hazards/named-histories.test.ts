@@ -113,7 +113,10 @@ const taken: Readonly<Record<string, Taken>> = {
     messages: () => [
       user('ALL?'),
       says(text('LOOKING'), ...['a', 'b', 'c', 'd'].map((id) => call(id))),
-      ...[answers('d'), superseded('b'), answers('a'), answers('c')],
+      answers('d'),
+      superseded('b'),
+      answers('a'),
+      answers('c'),
     ],
     sent: ['ALL?', 'LOOKING', 'RESULT-a', 'superseded', 'RESULT-c', 'RESULT-d'],
   },
