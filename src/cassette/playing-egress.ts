@@ -61,11 +61,16 @@ export class Player {
     const aborted: Fault = { kind: 'aborted', message: `the call to ${host} was aborted` }
     const taped = this.#lanes.get(purpose === 'image' ? FETCHED_LANE : lane)?.shift()
     if (taped === undefined) {
-      return { kind: 'fault', fault: { kind: 'connect', message: 'the cassette holds no more exchanges here' } }
+      return {
+        kind: 'fault',
+        fault: { kind: 'connect', message: 'the cassette holds no more exchanges here', unsent: true },
+      }
     }
     const { answer } = taped
     const left = answer === null || (answer.kind === 'no_answer' && answer.how === 'left')
-    if (!(await this.until(left ? null : answer, signal))) return { kind: 'fault', fault: aborted }
+    if (!(await this.until(left ? null : answer, signal))) {
+      return { kind: 'fault', fault: (answer?.kind === 'no_answer' ? answer.fault : null) ?? aborted }
+    }
     if (answer?.kind === 'head') {
       const stop = new AbortController()
       const body = this.#body(taped, AbortSignal.any([signal, stop.signal]), aborted)

@@ -61,6 +61,8 @@ export interface Fault {
   readonly kind: 'connect' | 'dns' | 'tls' | 'reset' | 'timeout' | 'aborted' | 'protocol'
   /** Short, with the host only; safe to journal. */
   readonly message: string
+  /** Set where it is certain that nothing of the request has left: whoever it was for has not heard of it. */
+  readonly unsent?: true
 }
 
 export interface Egress {

@@ -14,6 +14,7 @@ import { type HostTls, type SecureContexts, secureContexts } from './host-tls.ts
 import { type EgressRules, judgeUrl } from './policy.ts'
 import { NOTHING_PRIVATE, type PrivateAllow } from './private-allow.ts'
 import { parseProxyUrl } from './proxy.ts'
+import { noticeStart } from './request-start.ts'
 import { createSharedLookup } from './shared-lookup.ts'
 
 export interface EgressOptions extends EgressRules {
@@ -50,10 +51,13 @@ export function createEgress(options: EgressOptions): Egress {
     if (!verdict.allowed) return { kind: 'refused', refusal: verdict.refusal }
     const { url } = verdict
     const problem = headerProblem(call.headers)
-    if (problem !== null) return fault('protocol', `the call to ${url.hostname} was not sent: ${problem}`)
-    if (call.signal.aborted) return { kind: 'fault', fault: abortedFault(url.hostname) }
+    if (problem !== null)
+      return unsent({ kind: 'protocol', message: `the call to ${url.hostname} was not sent: ${problem}` })
+    if (call.signal.aborted) return unsent(abortedFault(url.hostname))
     const route = routes.pick(call, verdict.named)
-    if (route === null) return fault('connect', `could not connect to ${url.hostname}: its proxy URL is not valid`)
+    if (route === null) {
+      return unsent({ kind: 'connect', message: `could not connect to ${url.hostname}: its proxy URL is not valid` })
+    }
     return exchange(route.agent, call, url)
   }
 
@@ -148,6 +152,7 @@ function openPools(options: RouteOptions, privateAllow: PrivateAllow, contexts: 
 async function exchange(agent: Agent, call: EgressRequest, url: URL): Promise<EgressAnswer> {
   const { signal } = call
   const host = url.hostname
+  let started = false
   const faultOf = (error: unknown): Fault => (signal.aborted ? abortedFault(host) : exchangeFault(error, host))
 
   // undici gets a signal of its own: a caller's reason may be any value, and a falsy one passes for success there.
@@ -156,7 +161,7 @@ async function exchange(agent: Agent, call: EgressRequest, url: URL): Promise<Eg
   const release = () => signal.removeEventListener('abort', onAbort)
   signal.addEventListener('abort', onAbort, { once: true })
   try {
-    const { statusCode, headers, body } = await agent.request({
+    const { statusCode, headers, body } = await agent.compose(noticeStart(() => (started = true))).request({
       origin: url.origin,
       path: url.pathname + url.search,
       method: call.method,
@@ -176,11 +181,11 @@ async function exchange(agent: Agent, call: EgressRequest, url: URL): Promise<Eg
     return { kind: 'response', response }
   } catch (error) {
     release()
-    if (error instanceof ConnectFailure) return error.answer
-    return { kind: 'fault', fault: faultOf(error) }
+    const answer = error instanceof ConnectFailure ? error.answer : ({ kind: 'fault', fault: faultOf(error) } as const)
+    return answer.kind === 'refused' || started ? answer : unsent(answer.fault)
   }
 }
 
-function fault(kind: Fault['kind'], message: string): EgressAnswer {
-  return { kind: 'fault', fault: { kind, message } }
+function unsent(fault: Fault): EgressAnswer {
+  return { kind: 'fault', fault: { ...fault, unsent: true } }
 }

@@ -31,12 +31,9 @@ export function faultOfEgress(answer: Exclude<EgressAnswer, { kind: 'response' }
   return faultOf(answer.fault.kind === 'timeout' ? 'timeout' : 'network', answer.fault.message)
 }
 
-/** Faults before a connection stood. */
-const UNSENT: ReadonlySet<string> = new Set(['connect', 'dns', 'tls'])
-
 /** False: such a request cannot have reached anybody. */
 export function mayHaveLeft(answer: Exclude<EgressAnswer, { kind: 'response' }>): boolean {
-  return answer.kind === 'fault' && !UNSENT.has(answer.fault.kind)
+  return answer.kind === 'fault' && answer.fault.unsent !== true
 }
 
 /** The code a run fails with when this was the last fault of its last model. */

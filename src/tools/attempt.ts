@@ -8,7 +8,7 @@ import { readBody } from './read-body.ts'
 
 export type AttemptEnd =
   | Judged
-  /** No connection was made, so the tool has heard nothing. `error` is a sentence for the model. */
+  /** Nothing has left, so the tool has heard nothing. `error` is a sentence for the model. */
   | { readonly kind: 'unreachable'; readonly error: string }
   /** Sent, as far as can be known, and no answer was had. */
   | { readonly kind: 'unanswered'; readonly reason: 'timeout' | 'reset' }
@@ -43,19 +43,12 @@ export async function runAttempt(
   return body.kind === 'broken' ? faultEnd(body.fault) : judgeBody(response, body, effect)
 }
 
-function faultEnd({ kind }: Fault): AttemptEnd {
-  switch (kind) {
-    case 'connect':
-      return { kind: 'unreachable', error: 'the tool could not be reached' }
-    case 'dns':
-      return { kind: 'unreachable', error: "the tool's host name could not be resolved" }
-    case 'tls':
-      return { kind: 'unreachable', error: 'no secure connection to the tool could be made' }
-    case 'timeout':
-      return { kind: 'unanswered', reason: 'timeout' }
-    case 'reset':
-    case 'aborted':
-    case 'protocol':
-      return { kind: 'unanswered', reason: 'reset' }
-  }
+function faultEnd({ kind, unsent }: Fault): AttemptEnd {
+  if (unsent === true) return { kind: 'unreachable', error: UNREACHED[kind] ?? 'the tool could not be reached' }
+  return { kind: 'unanswered', reason: kind === 'timeout' ? 'timeout' : 'reset' }
+}
+
+const UNREACHED: { readonly [K in Fault['kind']]?: string } = {
+  dns: "the tool's host name could not be resolved",
+  tls: 'no secure connection to the tool could be made',
 }

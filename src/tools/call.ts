@@ -41,6 +41,13 @@ type Standing =
   /** The tool's word, though it may change. */
   | { readonly kind: 'answered'; readonly error: string }
 
+/** An attempt that something outside has ended. `unheard`: nothing of it had left by then. */
+interface StoppedAttempt {
+  readonly kind: 'stopped'
+  readonly stop: Stop
+  readonly unheard: Extract<AttemptEnd, { kind: 'unreachable' }> | null
+}
+
 /** How a call ends, before it is measured and cut. */
 type Ending =
   | Settled
@@ -102,7 +109,7 @@ class ToolCall {
         case 'accepted':
           return this.#cutOff(await this.stop.stopped)
         case 'stopped':
-          return this.#cutOff(end.stop)
+          return end.unheard === null ? this.#cutOff(end.stop) : this.#stopped(end.stop, next(standing, end.unheard))
         case 'retry':
         case 'unreachable':
         case 'unanswered':
@@ -120,7 +127,7 @@ class ToolCall {
   }
 
   /** One request, unless the call is stopped before its answer is there. */
-  async #attempt(): Promise<AttemptEnd | { readonly kind: 'stopped'; readonly stop: Stop }> {
+  async #attempt(): Promise<AttemptEnd | StoppedAttempt> {
     const { egress, now, resultUrl, sampler = null } = this.#parts
     const order = this.#order
     this.attempts += 1
@@ -141,8 +148,11 @@ class ToolCall {
     // Raced, so that a call ends at once even where something beneath is slow to let go.
     const stopped = this.stop.stopped.then((stop) => ({ kind: 'stopped' as const, stop }))
     const end = await Promise.race([attempt, stopped])
-    if (end.kind === 'stopped') controller.abort(end.stop.kind)
-    return end
+    if (end.kind !== 'stopped') return end
+    controller.abort(end.stop.kind)
+    // A gate that lets go at once says whether the tool can have heard of the call; nobody waits for another.
+    const left = await Promise.race([attempt, nextTurn()])
+    return { ...end, unheard: left?.kind === 'unreachable' ? left : null }
   }
 
   async #pause(ms: number): Promise<void> {
@@ -173,6 +183,10 @@ class ToolCall {
     if (standing.kind === 'unheard' && stop.kind === 'interrupted') return { kind: 'not_sent' }
     return standing.kind === 'unheard' && standing.error === '' ? NO_TIME : endingOf(standing)
   }
+}
+
+function nextTurn(): Promise<null> {
+  return new Promise((resolve) => setImmediate(resolve, null))
 }
 
 /** An answer is the tool's word whatever was before it; a request that never arrived changes nothing about one that may have. */

@@ -1,6 +1,8 @@
 /** SPEC §5, failures TH: what a tool endpoint is sent, what its answers mean, and what the model sees of them. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import net, { type AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import canonicalize from 'canonicalize'
@@ -402,6 +404,22 @@ test('§5.4 TH-06: a tool that never answers is unknown after its time, its sock
   assert.equal(await hanging?.closed, 'cut')
   assert.match(errorShown(seen[0]), /no answer in time.*unknown/)
   assert.deepEqual(seen[1], { result: 'quick' })
+})
+
+test('§5.4 TH-06: a tool to which no connection comes to stand was not called: an error, and nothing is unknown', async (t) => {
+  const sockets: net.Socket[] = []
+  // Takes connections, and never answers the hello of TLS.
+  const mute = net.createServer((socket) => sockets.push(socket.on('error', () => {})))
+  mute.listen(0, '127.0.0.1')
+  await once(mute, 'listening')
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    mute.close()
+  })
+  const url = `https://127.0.0.1:${(mute.address() as AddressInfo).port}/`
+  const { result, seen } = await play(t, [['mute', {}]], { mute: 1 }, { tool: { url, timeout_ms: 300 } })
+  assert.deepEqual([result.status, statuses(result)], ['completed', ['error']])
+  assert.equal(errorShown(seen[0]), 'the tool could not be reached')
 })
 
 test('§5.4 TH-07: one deadline holds for the whole call, however the body drips', async (t) => {

@@ -463,14 +463,18 @@ for (const [name, reason] of [
     const url = `http://127.0.0.1:${server.port}/`
     const expected = { kind: 'aborted', message: 'the call to 127.0.0.1 was aborted' }
 
-    assert.deepEqual(faultOf(await egress.request(call(url, { signal: AbortSignal.abort(reason) }))), expected)
+    assert.deepEqual(faultOf(await egress.request(call(url, { signal: AbortSignal.abort(reason) }))), {
+      ...expected,
+      unsent: true,
+    })
     assert.equal(server.sockets.length, 0)
 
     const early = new AbortController()
     const waiting = egress.request(call(url, { signal: early.signal }))
     const first = await server.connected(1)
     early.abort(reason)
-    assert.deepEqual(faultOf(await waiting), expected)
+    const { unsent: _either, ...fell } = faultOf(await waiting)
+    assert.deepEqual(fell, expected)
     await bytesUntilClosed(first)
 
     const late = new AbortController()
@@ -689,7 +693,55 @@ test('the connect time-out is 10 s unless set otherwise, and ends a call with a 
     assert.deepEqual(faultOf(await answer), {
       kind: 'timeout',
       message: 'the connection to 127.0.0.1 timed out (ETIMEDOUT)',
+      unsent: true,
     })
+  }
+})
+
+test('a fault says when nothing of the request has left: no connection stood, whatever ended the wait for one', async (t) => {
+  // Takes the connection, and never answers the TLS hello.
+  const mute = await startTcp(t)
+  const egress = openEgress(t, { connectTimeoutMs: 5_000 })
+  const stop = new AbortController()
+  const handshake = egress.request(call(`https://127.0.0.1:${mute.port}/`, { signal: stop.signal }))
+  await once(await mute.connected(1), 'data')
+  stop.abort()
+  const late = faultOf(await handshake)
+  assert.deepEqual([late.kind, late.unsent], ['aborted', true])
+
+  const rude = await startTcp(t)
+  const broken = egress.request(call(`https://127.0.0.1:${rude.port}/`))
+  const hello = await rude.connected(1)
+  await once(hello, 'data')
+  hello.resetAndDestroy()
+  const cut = faultOf(await broken)
+  assert.deepEqual([cut.kind, cut.unsent], ['reset', true])
+
+  const nobody = faultOf(await egress.request(call('http://127.0.0.1:1/')))
+  assert.deepEqual([nobody.kind, nobody.unsent], ['connect', true])
+})
+
+test('a fault behind a request that has begun to leave says nothing of the kind, on a new connection and on a used one', async (t) => {
+  let heard = Promise.withResolvers<void>()
+  const server = await startHttp(t, (request, response) => {
+    if (request.url === '/cut') request.socket.destroy()
+    else if (request.url === '/silent') heard.resolve()
+    else response.end('ok')
+  })
+  const egress = openEgress(t)
+  const url = `http://127.0.0.1:${server.port}`
+  for (const used of [false, true]) {
+    const cut = faultOf(await egress.request(call(`${url}/cut`)))
+    assert.deepEqual([cut.kind, cut.unsent], ['reset', undefined], String(used))
+    const stop = new AbortController()
+    heard = Promise.withResolvers<void>()
+    const silent = egress.request(call(`${url}/silent`, { signal: stop.signal }))
+    await heard.promise
+    stop.abort()
+    const aborted = faultOf(await silent)
+    assert.deepEqual([aborted.kind, aborted.unsent], ['aborted', undefined], String(used))
+    // Its connection stays for the next one.
+    for await (const _chunk of responseOf(await egress.request(call(`${url}/`))).body);
   }
 })
 
@@ -754,6 +806,7 @@ test('a proxy URL that cannot be read closes its route and is not gone round', a
   assert.deepEqual(faultOf(answer), {
     kind: 'connect',
     message: 'could not connect to 127.0.0.1: its proxy URL is not valid',
+    unsent: true,
   })
   assert.equal(backend.sockets.length, 0)
 })

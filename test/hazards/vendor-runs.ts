@@ -167,7 +167,7 @@ export class VendorWorld {
     if (vendor === undefined) this.#tool(facts, request, answer)
     else if (tape.once(40)) {
       answer.close()
-      return { kind: 'fault', fault: { kind: 'connect', message: 'nobody listens' } }
+      return { kind: 'fault', fault: { kind: 'connect', message: 'nobody listens', unsent: true } }
     } else left = this.#vendor(facts, vendor, request, answer)
     return answer.answered(request.signal)
   }

@@ -673,6 +673,10 @@ test('what egress refuses or cannot connect was not sent', async (t) => {
   const broken = await startRaw(t, (socket) => socket.destroy())
   const reset = await begin(t, broken.url).outcome
   assert.deepEqual([reset.fault?.class, reset.sent], ['network', true])
+  // A server that ends the connection before it stands: the request, with all its tokens, is still here.
+  const rude = await startRaw(t, (socket) => socket.resetAndDestroy())
+  const handshake = await begin(t, rude.url.replace('http:', 'https:')).outcome
+  assert.deepEqual([handshake.fault?.class, handshake.sent], ['network', false])
 })
 
 test('a raw HTTP/1.1 answer that ends with its connection is read to its end', async (t) => {

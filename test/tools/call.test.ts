@@ -18,6 +18,7 @@ import {
   scriptedEgress,
   settled,
   silence,
+  unconnected,
   type ScriptedEgress,
 } from './tool-order.ts'
 
@@ -281,6 +282,35 @@ test('CA-02: a cancel while a request is out: unknown, and the request is aborte
     assert.equal(called.egress.requests[0]?.signal.aborted, true)
     t.mock.timers.reset()
   }
+})
+
+test('TH-06: nothing is unknown of a call that never left, though a time-out, a reset or an abort ended it', async (t) => {
+  const unreached = { kind: 'error', error: 'the tool could not be reached', truncated: false }
+  const never = call(t, scriptedEgress(fault('timeout', true), fault('reset', true), fault('protocol', true)))
+  await tick(t, 10_000)
+  await tick(t, 10_000)
+  assert.deepEqual(await endOf(never), unreached)
+  t.mock.timers.reset()
+
+  // Three connections of ten seconds and the pauses between them are longer than the usual time of a tool.
+  const third = call(t, scriptedEgress(fault('timeout', true), fault('timeout', true), unconnected))
+  await tick(t, 10_000)
+  await tick(t, 10_000)
+  await tick(t, 10_000)
+  assert.equal(third.egress.requests.length, 3)
+  assert.deepEqual(await endOf(third), unreached)
+  t.mock.timers.reset()
+
+  const heard = call(t, scriptedEgress(fault('reset'), unconnected))
+  await tick(t, 10_000)
+  await tick(t, 20_000)
+  assert.deepEqual(await endOf(heard), { kind: 'unknown', reason: 'timeout' })
+  t.mock.timers.reset()
+
+  const cancelled = call(t, scriptedEgress(unconnected))
+  await settled()
+  cancelled.stop.abort('cancelled')
+  assert.deepEqual(await endOf(cancelled), { kind: 'not_sent' })
 })
 
 test('CA-08: something beneath that ignores the abort does not hold the call', async (t) => {

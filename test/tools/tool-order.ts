@@ -69,8 +69,9 @@ export function json(body: JsonObject, status = 200): EgressAnswer {
   return response(status, JSON.stringify(body))
 }
 
-export function fault(kind: Fault['kind']): EgressAnswer {
-  return { kind: 'fault', fault: { kind, message: `${kind} at 127.0.0.1` } }
+/** Without a connection nothing has left; whether it stood cannot be told from the other kinds. */
+export function fault(kind: Fault['kind'], unsent = ['connect', 'dns', 'tls'].includes(kind)): EgressAnswer {
+  return { kind: 'fault', fault: { kind, message: `${kind} at 127.0.0.1`, ...(unsent && { unsent }) } }
 }
 
 /** An answer that never comes; when the signal aborts it is a fault, unless it is deaf. */
@@ -79,6 +80,13 @@ export function silence(deaf = false): (request: EgressRequest) => Promise<Egres
     new Promise((resolve) => {
       if (!deaf) signal.addEventListener('abort', () => resolve(fault('aborted')), { once: true })
     })
+}
+
+/** A connection that never stands: nothing leaves, and an abort tells so. */
+export function unconnected({ signal }: EgressRequest): Promise<EgressAnswer> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(fault('aborted', true)), { once: true })
+  })
 }
 
 type Play = EgressAnswer | ((request: EgressRequest) => EgressAnswer | Promise<EgressAnswer>)
