@@ -4,52 +4,42 @@
  * answered 401 and not read.
  */
 import { createHmac } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
 import type { RunResult } from '../../src/contract/result.ts'
+import type { Context } from './context.ts'
+import { type Incoming, wrong } from './plumbing/http-server.ts'
 import { parseOrNull } from './plumbing/lossless-json.ts'
 import { same } from './sign-in.ts'
-import type { Storing } from './store-result.ts'
+import { storeResult } from './store-result.ts'
 
-export interface Letter {
-  readonly headers: IncomingHttpHeaders
-  readonly body: Buffer
-}
-
-export interface CallbackAnswer {
-  readonly status: number
-  readonly json: unknown
-}
+type Letter = Pick<Incoming, 'headers' | 'body'>
 
 /** A letter older or newer than this was not sent just now. */
 const TOLERANCE_MS = 5 * 60_000
 
 /** @param secrets any of them is good: while a secret is changed, both the old and the new one are in use */
-export function takeCallback(
-  letter: Letter,
-  secrets: readonly string[],
-  nowMs: number,
-  store: (result: RunResult) => Storing,
-): CallbackAnswer {
-  if (!isGenuine(letter, secrets, nowMs)) return { status: 401, json: { error: 'not a letter of our engine' } }
+export function takeCallback(letter: Letter, secrets: readonly string[], context: Context): Response {
+  if (!isGenuine(letter, secrets, Date.parse(context.database.now()))) return wrong(401, 'not a letter of our engine')
   const body = parseOrNull(letter.body.toString('utf8')) as { readonly payload?: RunResult } | null
   const result = body?.payload
   if (result?.run_id === undefined || result.run_id !== letter.headers['webhook-id']) {
-    return { status: 400, json: { error: 'no result in it, or one of another run' } }
+    return wrong(400, 'no result in it, or one of another run')
   }
-  const stored = store(result)
-  return stored === 'unknown' ? { status: 404, json: { error: 'no such run here' } } : { status: 200, json: { stored } }
+  const stored = storeResult(result, context)
+  return stored === 'unknown' ? wrong(404, 'no such run here') : Response.json({ stored })
 }
 
 /** Both are asked for: the secret says who sends, a signature says that the bytes are theirs and of now. */
 function isGenuine({ headers, body }: Letter, secrets: readonly string[], nowMs: number): boolean {
-  const shown = textOf(headers['x-engine-secret'])
-  const id = textOf(headers['webhook-id'])
-  const timestamp = textOf(headers['webhook-timestamp'])
-  const signatures = textOf(headers['webhook-signature']).split(' ')
-  if (!secrets.some((secret) => same(shown, secret))) return false
-  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(nowMs - Number(timestamp) * 1000) > TOLERANCE_MS) return false
+  const header = (name: string) => String(headers[name] ?? '')
+  const timestamp = header('webhook-timestamp')
+  const signatures = header('webhook-signature').split(' ')
+  if (!secrets.some((secret) => same(header('x-engine-secret'), secret))) return false
+  // What is no number is not within the tolerance.
+  if (!(Math.abs(nowMs - Number(timestamp) * 1000) <= TOLERANCE_MS)) return false
   return secrets.some((secret) => {
-    const sealed = createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body)
+    const sealed = createHmac('sha256', keyOf(secret))
+      .update(`${header('webhook-id')}.${timestamp}.`)
+      .update(body)
     const wanted = `v1,${sealed.digest('base64')}`
     return signatures.some((signature) => same(signature, wanted))
   })
@@ -57,8 +47,4 @@ function isGenuine({ headers, body }: Letter, secrets: readonly string[], nowMs:
 
 function keyOf(secret: string): Buffer {
   return secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret)
-}
-
-function textOf(header: string | string[] | undefined): string {
-  return typeof header === 'string' ? header : ''
 }

@@ -7,8 +7,8 @@
  * assistant answers.
  */
 import { fileURLToPath } from 'node:url'
-import { type EngineProcess, startEngine } from '../demo/engine-process.ts'
-import { type ChatServer, openChatServer } from './chat-server.ts'
+import { startEngine } from '../demo/engine-process.ts'
+import { openChatServer } from './chat-server.ts'
 import { providerSettings, providersIn } from './data/assistants.ts'
 import { wordsOf } from './data/words.ts'
 import { openDatabase } from './plumbing/database.ts'
@@ -20,41 +20,40 @@ const locale = environment['ENGINE_LOCALE'] === 'ru' ? 'ru' : 'en'
 const DEFAULT_DATABASE = fileURLToPath(
   new URL(`../../node_modules/.cache/theloop/chat-${locale}.sqlite`, import.meta.url),
 )
-let engine: EngineProcess | null = null
-let server: ChatServer | null = null
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  // Before the engine is there, there is nothing to end with care.
-  process.once(signal, () => (engine === null ? process.exit(130) : void stop(engine)))
-}
+/** What Ctrl+C does: before the engine is there, there is nothing to end with care. */
+let stop = async (): Promise<void> => process.exit(130)
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop())
 
 try {
   const database = openDatabase(environment['CHAT_DB'] ?? DEFAULT_DATABASE)
   process.once('exit', () => database.close())
-  const now = () => new Date()
-  const parts = { database, words: wordsOf(locale), environment, now, report }
-  const wanted = Number(environment['CHAT_PORT'] ?? DEFAULT_PORT)
-  server = await openChatServer({ ...parts, port: wanted }).catch(() => openChatServer({ ...parts, port: 0 }))
-  engine = await startEngine({
-    ...providerSettings(environment),
-    ALLOWED_ORIGINS: `${server.url},${server.url.replace('127.0.0.1', 'localhost')}`,
-    ENGINE_LOCALE: locale,
-  })
-  server.connect({ url: engine.url, token: engine.engineToken, callbackSecrets: [engine.callbackSecret] })
+  const port = Number(environment['CHAT_PORT'] ?? DEFAULT_PORT)
+  const words = wordsOf(locale)
+  const server = await openChatServer({ database, words, report, environment, port, startEngine: start })
+  const stopEngine = stop
+  stop = async () => {
+    // The engine first: what it still has to deliver finds this server open.
+    await stopEngine().catch(report)
+    await server.close()
+  }
   const models = [...providersIn(environment).map(({ provider }) => provider), 'scripted'].join(', ')
-  process.stdout.write(`chat    ${server.url}\nengine  ${engine.url}\nmodels  ${models}\n`)
+  process.stdout.write(`chat    ${server.url}\nengine  ${server.harness.engine.url}\nmodels  ${models}\n`)
   process.stdout.write('Ctrl+C ends it; the conversations stay.\n')
 } catch (error) {
   report(error)
   process.exit(1)
 }
 
-function report(error: unknown): void {
-  process.stderr.write(`chat: ${error instanceof Error ? error.message : String(error)}\n`)
+async function start(pageUrl: string) {
+  const engine = await startEngine({
+    ...providerSettings(environment),
+    ALLOWED_ORIGINS: `${pageUrl},${pageUrl.replace('127.0.0.1', 'localhost')}`,
+    ENGINE_LOCALE: locale,
+  })
+  stop = () => engine.stop()
+  return { url: engine.url, token: engine.engineToken, callbackSecrets: [engine.callbackSecret] }
 }
 
-async function stop(running: EngineProcess): Promise<void> {
-  // The engine first: what it still has to deliver finds this server open.
-  await running.stop().catch(report)
-  await server?.close()
+function report(error: unknown): void {
+  process.stderr.write(`chat: ${error instanceof Error ? error.message : String(error)}\n`)
 }

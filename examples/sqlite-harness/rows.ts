@@ -1,91 +1,38 @@
-/** The rows of `schema.sql` as the code reads them. Types only; columns nobody reads are left out. */
-export interface AssistantRow {
-  readonly id: string
-  readonly name: string
-  readonly provider: string
-  readonly model: string
-  readonly params: string
-  readonly pricing: string | null
-  readonly prompt: string
-  readonly tools: string
-}
+/** The rows of `schema.sql` as the code reads them. Types only; columns that nobody reads are left out. */
+import type { Status } from '../../src/contract/result.ts'
 
-export interface ToolRow {
-  readonly name: string
-  readonly description: string
-  readonly input_schema: string
-  readonly effect: 'read' | 'write'
-  readonly label: string
-}
+export type Text<Column extends string> = Readonly<Record<Column, string>>
+type TextOrNull<Column extends string> = Readonly<Record<Column, string | null>>
+type Whole<Column extends string> = Readonly<Record<Column, number>>
 
-export interface SessionRow {
-  readonly id: string
-  readonly assistant_id: string
-  readonly user_id: string
-  readonly title: string
+export interface AssistantRow
+  extends Text<'id' | 'provider' | 'model' | 'params' | 'prompt' | 'tools'>, TextOrNull<'pricing'> {}
+
+export interface SessionRow
+  extends Text<'id' | 'assistant_id' | 'user_id'>, TextOrNull<'active_run'>, Whole<'history_revision'> {
   readonly status: 'idle' | 'running' | 'awaiting_tool'
-  readonly active_run: string | null
-  readonly history_revision: number
-  readonly changed_at: string
 }
 
-export interface MessageRow {
-  readonly id: string
-  readonly position: number
+export interface MessageRow extends Text<'id' | 'payload'>, Whole<'position'> {
   readonly author: 'customer' | 'engine' | 'harness'
-  readonly payload: string
 }
 
-export type RunStatus =
-  | 'starting'
-  | 'running'
-  | 'completed'
-  | 'awaiting_tool'
-  | 'stopped_limit'
-  | 'cancelled'
-  | 'failed'
-  | 'refused'
-  | 'lost'
-
-export interface RunRow {
-  readonly id: string
-  readonly run_id: string | null
-  readonly session_id: string
-  readonly origin_request_id: string
-  readonly history_revision: number
-  readonly status: RunStatus
-  readonly request: string | null
-  readonly stream_url: string | null
-  readonly after_position: number
-  readonly started_at: string
-  readonly deadline_at: string
-  readonly result: string | null
-  readonly accepted: number | null
-  readonly usage: string | null
-  readonly cost: string | null
-  readonly currency: string | null
-  readonly error: string | null
+export interface RunRow
+  extends
+    Text<'id' | 'session_id' | 'origin_request_id'>,
+    TextOrNull<'run_id' | 'request' | 'stream_url' | 'result' | 'error'>,
+    Whole<'history_revision' | 'after_position'> {
+  readonly status: 'starting' | 'running' | 'refused' | 'lost' | Status
+  readonly accepted: 0 | 1 | null
 }
 
-export interface OperationRow {
-  readonly id: string
-  readonly session_id: string
-  readonly user_id: string
-  readonly tool: string
-  readonly order_id: string
-  readonly args: string
-  readonly args_hash: string
-  readonly version: number
+export interface OperationRow
+  extends
+    Text<'id' | 'session_id' | 'user_id' | 'tool' | 'order_id' | 'args' | 'args_hash'>,
+    TextOrNull<'outcome' | 'expires_at'>,
+    Whole<'version'> {
   readonly status: 'pending' | 'approved' | 'declined' | 'superseded' | 'expired'
-  readonly outcome: string | null
-  readonly told: number
 }
 
-export interface CallRow {
-  readonly call_id: string
-  readonly operation_id: string
-  readonly version: number
-  readonly run_id: string
-  readonly state: 'registered' | 'open' | 'closed'
-  readonly expires_at: string | null
-}
+/** A call that waits for an operation, with its tool. */
+export type CallRow = Text<'call_id' | 'operation_id' | 'tool'>

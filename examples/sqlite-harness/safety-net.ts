@@ -1,67 +1,42 @@
 /**
- * Looks after what nobody else will (Obligation A.4): messages that were kept and not taken up, posts that were never answered,
- * runs whose time is over without a result, decisions that nobody made in time, and runs that are due and were not started,
- * because this process died or the engine did. Once a minute, and once at start.
+ * Looks after what nobody else will (Obligation A.4): posts that were never answered, runs whose time is over without a result,
+ * decisions that nobody made in time, and what is due and was not started, because this process died or the engine did. Once a
+ * minute, and once at start.
  */
-import type { Conversation } from './conversation.ts'
-import type { Words } from './data/words.ts'
-import type { Database } from './plumbing/database.ts'
-import type { EngineClient } from './engine-client.ts'
-import type { RunLog } from './run-log.ts'
-import type { RunStarter } from './start-run.ts'
-import type { Turns } from './plumbing/turns.ts'
+import type { Context } from './context.ts'
+import { expire } from './decide.ts'
+import { goOn } from './go-on.ts'
+import type { OperationRow, RunRow } from './rows.ts'
+import { collect, endRun, post } from './start-run.ts'
 
-export interface SweepParts {
-  readonly database: Database
-  readonly conversation: Conversation
-  readonly runs: RunLog
-  readonly engine: EngineClient
-  readonly starter: RunStarter
-  readonly turns: Turns
-  readonly now: () => Date
-  readonly words: Words
-  readonly say: (sessionId: string, messageId: string, text: string) => Promise<void>
-  readonly giveUpRun: (id: string, sessionId: string, error: string) => void
-  readonly expireOverdue: () => void
-  readonly goOn: (sessionId: string, hurry: AbortSignal) => Promise<void>
-}
-
-const EXTENSION_MS = 60_000
+const EXTENSION_S = 60
 
 /** @param all look at every open run, whatever its deadline: for the start of this process */
-export async function sweep(all: boolean, parts: SweepParts): Promise<void> {
-  const { database, conversation, runs, turns, now } = parts
-  parts.expireOverdue()
-  await Promise.all(conversation.unhandled().map(({ id, session_id, text }) => parts.say(session_id, id, text)))
-  const open = runs.open(all ? null : now().toISOString())
-  await Promise.all(open.map(({ id, session_id }) => turns.take(session_id, (hurry) => lookAfter(id, hurry, parts))))
-  // Something was decided or answered, and no run has been started with it.
-  const due = database.all<{ id: string }>`SELECT s.id FROM chat_session s WHERE s.status <> 'running' AND (
-    EXISTS (SELECT 1 FROM operation o WHERE o.session_id = s.id AND o.told = 0) OR
-    (SELECT MAX(position) FROM chat_message m WHERE m.session_id = s.id AND m.author = 'harness') >
-    (SELECT MAX(after_position) FROM run r WHERE r.session_id = s.id))`
-  await Promise.all(due.map(({ id }) => turns.take(id, (hurry) => parts.goOn(id, hurry))))
+export async function sweep(context: Context, all: boolean): Promise<void> {
+  const { database, turns } = context
+  const overdue = database.all<OperationRow>`SELECT * FROM operation WHERE status = 'pending' AND expires_at <= now()`
+  for (const operation of overdue) expire(operation, context)
+
+  const open = database.all<RunRow>`SELECT * FROM run WHERE result IS NULL AND status IN ('starting', 'running')
+    AND (deadline_at <= now() OR ${Number(all)}) ORDER BY deadline_at`
+  await Promise.all(open.map(({ id, session_id }) => turns.take(session_id, (hurry) => lookAfter(context, id, hurry))))
+  // Something was said, decided or answered, and no run has been started with it.
+  const due = database.all<{ id: string }>`SELECT id FROM chat_session s WHERE
+    id IN (SELECT session_id FROM raw_chat_message WHERE id NOT IN (SELECT id FROM chat_message)) OR
+    id IN (SELECT session_id FROM operation WHERE told = 0) OR
+    (SELECT MAX(position) FROM chat_message WHERE session_id = s.id AND author = 'harness') >
+    (SELECT MAX(after_position) FROM run WHERE session_id = s.id)`
+  await Promise.all(due.map(({ id }) => turns.take(id, (hurry) => goOn(context, id, hurry))))
 }
 
 /** One run without a result: posted again, stored, given more time, or lost. */
-export async function lookAfter(id: string, hurry: AbortSignal, parts: SweepParts): Promise<void> {
-  const { runs, engine, starter, now, words } = parts
-  const run = runs.find(id)
-  if (run === null || run.result !== null || !['starting', 'running'].includes(run.status)) return
-  if (run.run_id === null) return starter.post(id, hurry)
-  const seen = await engine.see(run.run_id)
-  switch (seen.kind) {
-    case 'ended':
-      await starter.collect(run.run_id)
-      return
-    case 'running': {
-      const soon = new Date(now().getTime() + EXTENSION_MS).toISOString()
-      return runs.extend(id, seen.deadlineAt > soon ? seen.deadlineAt : soon)
-    }
-    case 'unknown':
-      return parts.giveUpRun(id, run.session_id, words.lost)
-    case 'unreachable':
-      // The engine may come back with the run in it.
-      return
-  }
+export async function lookAfter(context: Context, id: string, hurry: AbortSignal): Promise<void> {
+  const run = context.conversation.run(id)
+  if (run === null || run.result !== null) return
+  if (run.status === 'starting') return post(context, id, hurry)
+  if (run.status !== 'running' || run.run_id === null) return
+  const seen = await collect(context, run.run_id, 'look')
+  if (seen === 'running') context.database.run`UPDATE run SET deadline_at = now(${EXTENSION_S}) WHERE id = ${id}`
+  if (seen === 'unknown') endRun(context, run, 'lost', context.words.lost)
+  // One that cannot be reached may come back with the run in it.
 }

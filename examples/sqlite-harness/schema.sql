@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS raw_chat_message (
   text        TEXT NOT NULL,
   received_at TEXT NOT NULL
 ) STRICT;
+CREATE INDEX IF NOT EXISTS raw_session ON raw_chat_message (session_id);
 
 CREATE TABLE IF NOT EXISTS chat_session (
   id               TEXT PRIMARY KEY,
@@ -70,9 +71,8 @@ CREATE TABLE IF NOT EXISTS run (
   deadline_at       TEXT NOT NULL,
   result            TEXT,
   accepted          INTEGER,            -- 0: the result came too late for the history and is kept for audit only
-  usage             TEXT,
-  cost              TEXT,               -- decimal text: money passes through no double
-  currency          TEXT,
+  usage             TEXT AS (result -> '$.usage'),
+  cost              TEXT AS (result -> '$.usage.cost'),  -- its digits as they came: money passes through no double
   error             TEXT                -- for the customer
 ) STRICT;
 CREATE INDEX IF NOT EXISTS run_session ON run (session_id);
@@ -89,11 +89,13 @@ CREATE TABLE IF NOT EXISTS operation (
   args_hash  TEXT NOT NULL,
   version    INTEGER NOT NULL DEFAULT 1, -- raised when the same operation is asked for with other arguments
   status     TEXT NOT NULL CHECK (status IN ('pending', 'approved', 'declined', 'superseded', 'expired')),
+  expires_at TEXT,                      -- of the ticket: no decision counts after that; null: the run that asks goes on
   outcome    TEXT,                      -- what came of it, as JSON
   told       INTEGER NOT NULL DEFAULT 1, -- 0: decided after its call was closed; the model has yet to hear of it
   changed_at TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS operation_session ON operation (session_id);
+CREATE INDEX IF NOT EXISTS operation_open ON operation (expires_at) WHERE status = 'pending';
 
 -- Which call asked for which version of an operation. A repeated call is known by its call_id and changes nothing.
 CREATE TABLE IF NOT EXISTS operation_call (
@@ -101,8 +103,7 @@ CREATE TABLE IF NOT EXISTS operation_call (
   operation_id TEXT NOT NULL REFERENCES operation (id),
   version      INTEGER NOT NULL,
   run_id       TEXT NOT NULL,
-  state        TEXT NOT NULL CHECK (state IN ('registered', 'open', 'closed')),
-  expires_at   TEXT                     -- of its ticket: no decision counts after that; null: its run has not ended yet
+  state        TEXT NOT NULL CHECK (state IN ('registered', 'open', 'closed')) -- open: a tool message has yet to answer it
 ) STRICT;
 CREATE INDEX IF NOT EXISTS call_operation ON operation_call (operation_id);
 

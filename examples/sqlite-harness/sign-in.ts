@@ -6,31 +6,29 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
-export interface SignIn {
-  /** The value of a `set-cookie` header. */
-  cookieFor(customerId: string, host: string): string
-  /** null: nobody is signed in, or the cookie is not of ours. */
-  customerOf(headers: IncomingHttpHeaders): string | null
-}
+export type SignIn = ReturnType<typeof createSignIn>
 
-export function createSignIn(secret: string): SignIn {
-  const mark = (customerId: string) => createHmac('sha256', secret).update(`cookie ${customerId}`).digest('base64url')
+export function createSignIn(secret: string) {
+  const signed = (customer: string) =>
+    `${customer}.${createHmac('sha256', secret).update(`cookie ${customer}`).digest('base64url')}`
+  // Cookies do not know ports: two chats on one machine must not overwrite each other's.
+  const nameFor = (host: string) => `chat_${host.split(':')[1] ?? ''}`
   return {
-    // Behind TLS it says `Secure` too, and its name begins with `__Host-`.
-    cookieFor: (customerId, host) =>
-      `${nameFor(host)}=${customerId}.${mark(customerId)}; Path=/; HttpOnly; SameSite=Strict`,
-    customerOf({ cookie = '', host = '' }) {
+    /** The value of a `set-cookie` header. Behind TLS it says `Secure` too, and its name begins with `__Host-`. */
+    cookieFor: (customer: string, host: string) =>
+      `${nameFor(host)}=${signed(customer)}; Path=/; HttpOnly; SameSite=Strict`,
+    /** null: nobody is signed in, or the cookie is not of ours. */
+    customerOf({ cookie = '', host = '' }: IncomingHttpHeaders): string | null {
       const start = `${nameFor(host)}=`
-      const value = cookie.split('; ').find((each) => each.startsWith(start))
-      const [customerId = '', shown = ''] = value?.slice(start.length).split('.') ?? []
-      return same(shown, mark(customerId)) ? customerId : null
+      const shown =
+        cookie
+          .split('; ')
+          .find((each) => each.startsWith(start))
+          ?.slice(start.length) ?? ''
+      const [customer = ''] = shown.split('.')
+      return same(shown, signed(customer)) ? customer : null
     },
   }
-}
-
-/** Cookies do not know ports: two chats on one machine must not overwrite each other's. */
-function nameFor(host: string): string {
-  return `chat_${host.split(':')[1] ?? ''}`
 }
 
 /** In constant time, whatever is shown. */

@@ -6,84 +6,75 @@
  * conversation went on without it, is kept in its run for audit and nowhere else.
  */
 import type { RunResult } from '../../src/contract/result.ts'
-import type { Conversation } from './conversation.ts'
-import type { Database } from './plumbing/database.ts'
-import type { Operations } from './operations.ts'
+import type { Context } from './context.ts'
 import type { RunRow, SessionRow } from './rows.ts'
-import type { RunLog } from './run-log.ts'
 
+/** `unknown`: nothing here has to do with it, and nothing was kept. */
 export type Storing = 'stored' | 'audit' | 'repeated' | 'unknown'
 
-export interface StoreParts {
-  readonly database: Database
-  readonly conversation: Conversation
-  readonly operations: Operations
-  readonly runs: RunLog
-  /** A session looks different now. */
-  readonly changed: (sessionId: string) => void
-}
-
-export function storeResult(result: RunResult, parts: StoreParts): Storing {
-  const { database, conversation, runs } = parts
-  const run = runs.find(result.idempotency_key) ?? adopt(result, parts)
-  const session = run === null ? null : conversation.session(run.session_id)
-  if (run === null || session === null) return 'unknown'
-  if (run.result !== null) return 'repeated'
-  const accepted = fits(run, session)
-  database.transaction(() => {
-    runs.storeResult(run, result, accepted)
-    if (accepted) take(result, session, parts)
-    else {
-      parts.operations.supersedeOfRun(result.run_id)
-      // The run that is stored for audit may be the very one the session waits for.
-      if (session.active_run === run.id) conversation.setStatus(session.id, 'idle', null)
-    }
+export function storeResult(result: RunResult, context: Context): Storing {
+  const { database, conversation, changed } = context
+  return database.transaction(() => {
+    const run = conversation.run(result.idempotency_key) ?? adopt(result, context)
+    const session = run === null ? null : conversation.session(run.session_id)
+    if (run === null || session === null) return 'unknown'
+    if (run.result !== null) return 'repeated'
+    const isAccepted = fits(run, session)
+    keep(result, run, isAccepted, context)
+    if (isAccepted) take(result, session, context)
+    else setAside(result, run, context)
+    // Nobody can look before this has returned and all of it is committed.
+    changed(session.id)
+    return isAccepted ? 'stored' : 'audit'
   })
-  parts.changed(session.id)
-  return accepted ? 'stored' : 'audit'
 }
-
-const ASK_AGAIN = 'superseded by another request of the same kind in the same answer; ask again if it is still wanted'
 
 /** A run of a session of ours that no row tells of, as after a restore from an older copy: kept for audit, for it was paid for. */
-function adopt(result: RunResult, { conversation, runs }: StoreParts): RunRow | null {
-  const sessionId = result.meta['session_id']
-  if (typeof sessionId !== 'string' || conversation.session(sessionId) === null) return null
-  runs.begin({
-    id: result.idempotency_key,
-    session_id: sessionId,
-    origin_request_id: result.origin_request_id,
-    // A revision that no history has.
-    history_revision: -1,
-    after_position: conversation.newest(sessionId)?.position ?? 0,
-  })
-  return runs.find(result.idempotency_key)
+function adopt({ meta, idempotency_key, origin_request_id }: RunResult, { conversation }: Context): RunRow | null {
+  const session_id = meta['session_id']
+  if (typeof session_id !== 'string' || conversation.session(session_id) === null) return null
+  // A revision that no history has.
+  conversation.addRun({ id: idempotency_key, session_id, origin_request_id, history_revision: -1 }, null)
+  return conversation.run(idempotency_key)
 }
 
 /** Made for the history as it is, and no other run is on its way. */
 function fits(run: RunRow, session: SessionRow): boolean {
-  const free = session.active_run === null || session.active_run === run.id
-  return free && session.status !== 'awaiting_tool' && run.history_revision === session.history_revision
+  const isFree = session.active_run === null || session.active_run === run.id
+  return isFree && session.status !== 'awaiting_tool' && run.history_revision === session.history_revision
 }
 
-function take(result: RunResult, session: SessionRow, { conversation, operations }: StoreParts): void {
-  conversation.engineSaid(session.id, result.messages)
+/**
+ * Into its run. Obligation A.13: `usage` is kept with its `complete` and its estimates marked, and `cost` with its digits. A run
+ * that was given up before and is kept for audit stays what it was for the customer.
+ */
+function keep(result: RunResult, run: RunRow, isAccepted: boolean, { database }: Context): void {
+  const isGivenUp = !isAccepted && (run.status === 'lost' || run.status === 'cancelled')
+  const { status, error } = isGivenUp ? run : { status: result.status, error: result.error?.message ?? null }
+  database.run`UPDATE run SET run_id = ${result.run_id}, status = ${status}, error = ${error},
+    result = ${JSON.stringify(result)}, accepted = ${Number(isAccepted)}, request = NULL WHERE id = ${run.id}`
+}
+
+const ASK_AGAIN = 'superseded by another request of the same kind in the same answer; ask again if it is still wanted'
+
+/** Into the history. What its calls wait for can be decided from here on. */
+function take(result: RunResult, { id }: SessionRow, { conversation, operations }: Context): void {
+  conversation.engineSaid(id, result.messages)
   for (const call of result.pending) {
-    const operation = call.operation_id === null ? null : operations.find(call.operation_id)
-    const registered = operations.open(call)
-    if (registered && operation?.args_hash === call.args_hash && operation.status === 'pending') continue
+    const operation = operations.find(call.operation_id ?? '')
+    const isRegistered = operations.open(call)
+    if (isRegistered && operation?.args_hash === call.args_hash && operation.status === 'pending') continue
     // Nothing waits for a decision here: it was decided, asked for again with other arguments, or never registered.
-    const decided = operation?.status === 'approved' || operation?.status === 'declined'
-    const why = decided ? `${operation.status} meanwhile: ${operation.outcome ?? ''}` : ASK_AGAIN
-    conversation.answerCall(session.id, closing(call.call_id, call.tool, call.operation_id, why))
-    operations.close(call.call_id)
+    const isDecided = operation?.status === 'approved' || operation?.status === 'declined'
+    const error = isDecided ? `${operation.status} meanwhile: ${operation.outcome ?? ''}` : ASK_AGAIN
+    conversation.answerCall(id, call, { error })
   }
-  const waits = operations.openCalls(session.id).length > 0
-  conversation.setStatus(session.id, waits ? 'awaiting_tool' : 'idle', null)
+  conversation.setStatus(id, operations.openCalls(id).length > 0 ? 'awaiting_tool' : 'idle', null)
 }
 
-/** Obligation A.8: the tool message that closes a call which nobody will decide any more. */
-export function closing(callId: string, tool: string, operationId: string | null, error = 'superseded') {
-  const operation = operationId === null ? {} : { operation_id: operationId }
-  return { role: 'tool' as const, call_id: callId, tool, ...operation, is_error: true, error }
+/** Not into the history: what it asked for can be approved by nobody, and the session waits for it no longer. */
+function setAside({ run_id }: RunResult, { id, session_id }: RunRow, { database, conversation }: Context): void {
+  database.run`UPDATE operation SET status = 'superseded', changed_at = now() WHERE status = 'pending' AND id IN
+    (SELECT operation_id FROM operation_call WHERE run_id = ${run_id})`
+  if (conversation.session(session_id)?.active_run === id) conversation.setStatus(session_id, 'idle', null)
 }

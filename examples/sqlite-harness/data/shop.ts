@@ -16,10 +16,7 @@ export interface Order {
   readonly refunded_cents: number
 }
 
-interface Article {
-  readonly title: string
-  readonly text: string
-}
+type Article = Readonly<Record<'title' | 'text', string>>
 
 export type Shop = ReturnType<typeof createShop>
 
@@ -33,7 +30,6 @@ export function createShop({ all, one, run, transaction }: Database) {
   const whole = (row: Omit<Order, 'refunded_cents'>): Order => ({ ...row, refunded_cents: refundedOf(row.id) })
 
   return {
-    customerName: (id: string) => one<{ name: string }>`SELECT name FROM customer WHERE id = ${id}`?.name ?? id,
     orders: (customer: string): Order[] =>
       all<Order>`SELECT * FROM "order" WHERE customer_id = ${customer} ORDER BY ordered_on DESC LIMIT 20`.map(whole),
     /** null: there is none, or it is another customer's. */

@@ -82,7 +82,7 @@ function noticeElement({ notice, text, retry }, words, act) {
     refused: () => fill(words.refused, { reason: text }),
     lost: () => text,
     cancelled: () => words.cancelled,
-    limit: () => fill(words.limit, { limit: words.limits[text] ?? text }),
+    stopped_limit: () => fill(words.limit, { limit: words.limits[text] ?? text }),
   }
   const made = element('div', { class: `notice ${notice}` }, element('span', {}, sentences[notice]()))
   if (!retry) return made

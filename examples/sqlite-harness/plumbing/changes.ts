@@ -4,32 +4,23 @@
  */
 import type { ServerResponse } from 'node:http'
 
-export interface Changes {
-  open(response: ServerResponse): void
-  tell(sessionId: string): void
-  close(): void
-}
+export type Changes = ReturnType<typeof createChanges>
 
 const HEARTBEAT_MS = 15_000
 
-export function createChanges(): Changes {
+export function createChanges() {
   const readers = new Set<ServerResponse>()
-  const heartbeat = setInterval(() => write(': still here\n\n'), HEARTBEAT_MS)
-  heartbeat.unref()
-
-  function write(text: string): void {
-    for (const reader of readers) reader.write(text)
-  }
-
+  const write = (text: string) => readers.forEach((reader) => reader.write(text))
+  const heartbeat = setInterval(write, HEARTBEAT_MS, ': still here\n\n').unref()
   return {
-    open(response) {
+    open: (response: ServerResponse): void => {
       response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform' })
       response.write('retry: 1000\n\n: welcome\n\n')
       readers.add(response)
       response.once('close', () => readers.delete(response))
     },
-    tell: (sessionId) => write(`event: changed\ndata: ${JSON.stringify({ session_id: sessionId })}\n\n`),
-    close() {
+    tell: (session: string) => write(`event: changed\ndata: ${JSON.stringify({ session_id: session })}\n\n`),
+    close(): void {
       clearInterval(heartbeat)
       for (const reader of readers) reader.end()
     },

@@ -1,4 +1,5 @@
-/** A small HTTP server on loopback: bodies are read whole and bounded, answers are values. What it answers is `routes.ts`'s business. */
+/** A small HTTP server on loopback: bodies are read whole and bounded. What it answers is `routes.ts`'s business. */
+import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -11,45 +12,29 @@ export interface Incoming {
   readonly body: Buffer
 }
 
-export type Answer =
-  | { readonly status: number; readonly json: unknown }
-  | {
-      readonly status: number
-      readonly content: Buffer | string
-      /** `content-type` among them. */
-      readonly headers: Readonly<Record<string, string>>
-    }
-  /** The connection stays open for what comes; `opened` is given the way to write and to know of the end. */
-  | { readonly opened: (response: ServerResponse) => void }
-
-export interface LocalServer {
-  /** Such as `http://127.0.0.1:40123`. */
-  readonly url: string
-  close(): Promise<void>
-}
+/** Or what keeps the connection open, given the way to write to it and to know of its end. */
+export type Answer = Response | ((response: ServerResponse) => void)
 
 const MAX_BODY_BYTES = 16_000_000
 const ALWAYS = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cache-control': 'no-cache' }
 
-/** @param port 0: any free one. Rejects where the port is taken. */
-export async function listen(port: number, handle: (incoming: Incoming) => Promise<Answer>): Promise<LocalServer> {
+/** @param port 0: any free one. Rejects where the port is taken. `url` is such as `http://127.0.0.1:40123`. */
+export async function listen(port: number, handle: (incoming: Incoming) => Promise<Answer>) {
   const server = createServer((request, response) => {
     void serve(request, handle)
       // The caller went away in the middle of its body, or the handler has a defect: the engine tries again.
-      .catch((): Answer => ({ status: 500, json: { error: 'the server failed' } }))
+      .catch(() => wrong(500, 'the server failed'))
       .then((answer) => send(response, answer))
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', resolve)
-  })
+  await once(server.listen(port, '127.0.0.1'), 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    async close(): Promise<void> {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
   }
 }
 
@@ -60,15 +45,19 @@ async function serve(request: IncomingMessage, handle: (incoming: Incoming) => P
     size += piece.length
     if (size <= MAX_BODY_BYTES) pieces.push(piece)
   }
-  if (size > MAX_BODY_BYTES) return { status: 413, json: { error: 'too large' } }
-  const [path = '/'] = (request.url ?? '/').split('?')
-  const { method = 'GET', headers } = request
-  return handle({ method, path, headers, body: Buffer.concat(pieces) })
+  if (size > MAX_BODY_BYTES) return wrong(413, 'too large')
+  const { method = 'GET', url = '/', headers } = request
+  return handle({ method, path: url.split('?')[0] ?? '/', headers, body: Buffer.concat(pieces) })
 }
 
-function send(response: ServerResponse, answer: Answer): void {
-  if ('opened' in answer) return answer.opened(response)
-  const json = 'json' in answer
-  const headers = json ? { 'content-type': 'application/json' } : answer.headers
-  response.writeHead(answer.status, { ...ALWAYS, ...headers }).end(json ? JSON.stringify(answer.json) : answer.content)
+async function send(response: ServerResponse, answer: Answer): Promise<void> {
+  if (typeof answer === 'function') return answer(response)
+  const body = Buffer.from(await answer.arrayBuffer())
+  response.setHeaders(new Headers([...Object.entries(ALWAYS), ...answer.headers]))
+  response.writeHead(answer.status).end(body)
+}
+
+/** An answer that says why not. */
+export function wrong(status: number, error: string): Response {
+  return Response.json({ error }, { status })
 }

@@ -1,6 +1,6 @@
 /**
- * JSON in and out with every digit kept (SPEC §4.6): a long number in arguments or results is stored and sent back as it came.
- * Plain `JSON.parse` would round it without a word. Pure.
+ * JSON in with every digit kept (SPEC §4.6): a long number in arguments or results is stored and sent back as it came. Plain
+ * `JSON.parse` would round it without a word. Pure.
  */
 const native = JSON as unknown as {
   parse(text: string, reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown): unknown
@@ -13,10 +13,8 @@ const LONG_NUMBER = /[\d.eE+-]{16}/
 /** The value; numbers that a double cannot hold become raw JSON, which `stringify` writes as it was. Throws on bad JSON. */
 export function parseLossless(text: string): unknown {
   if (!LONG_NUMBER.test(text)) return JSON.parse(text)
-  return native.parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && source.length > 15 && String(value) !== source
-      ? native.rawJSON(source)
-      : value,
+  return native.parse(text, (_key, value, { source = '' }) =>
+    typeof value === 'number' && source.length > 15 && String(value) !== source ? native.rawJSON(source) : value,
   )
 }
 
@@ -27,10 +25,4 @@ export function parseOrNull(text: string): unknown {
   } catch {
     return null
   }
-}
-
-/** The digits of an amount, whether it came as a number or as raw JSON; null: no amount. */
-export function digitsOf(amount: unknown): string | null {
-  if (amount === null || amount === undefined) return null
-  return JSON.stringify(amount)
 }

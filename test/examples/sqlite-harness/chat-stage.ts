@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
-import { type ChatServer, openChatServer } from '../../../examples/sqlite-harness/chat-server.ts'
+import { openChatServer } from '../../../examples/sqlite-harness/chat-server.ts'
 import { type Database, openDatabase } from '../../../examples/sqlite-harness/plumbing/database.ts'
 import type { Harness } from '../../../examples/sqlite-harness/harness.ts'
 import type { Card, Item, SessionView } from '../../../examples/sqlite-harness/session-view.ts'
@@ -50,26 +50,38 @@ export interface StageSettings {
 }
 
 export async function openStage(t: Closer, { environment = {}, locale = 'en' }: StageSettings = {}): Promise<Stage> {
-  const database = openDatabase(':memory:')
   let ahead = 0
+  const database = openDatabase(':memory:', () => new Date(Date.now() + ahead))
   const defects: unknown[] = []
-  const server: ChatServer = await openChatServer({
+  const settings = { SHUTDOWN_GRACE_MS: '200', ENGINE_LOCALE: locale, ...environment }
+  /** The one that runs is the last; all have the first one's address. */
+  const engines: EngineProcess[] = []
+  const engine = () => {
+    const newest = engines.at(-1)
+    assert.ok(newest)
+    return newest
+  }
+  const start = async (more: Readonly<Record<string, string>>) => {
+    engines.push(await startEngine({ ...settings, ...more }))
+  }
+  let allowed = {}
+  const server = await openChatServer({
     database,
     port: 0,
     words: wordsOf(locale),
     environment: {},
-    now: () => new Date(Date.now() + ahead),
     report: (error) => defects.push(error),
+    async startEngine(pageUrl) {
+      allowed = { ALLOWED_ORIGINS: pageUrl }
+      await start(allowed)
+      return { url: engine().address, token: ENGINE_TOKEN, callbackSecrets: [CALLBACK_SECRET] }
+    },
   })
-  const settings = { ALLOWED_ORIGINS: server.url, SHUTDOWN_GRACE_MS: '200', ENGINE_LOCALE: locale, ...environment }
-  let engine = await startEngine(settings)
-  const { address } = engine
-  const harness = server.connect({ url: address, token: ENGINE_TOKEN, callbackSecrets: [CALLBACK_SECRET] })
   const cookie = await signIn(server.url)
 
   async function kill(): Promise<void> {
-    engine.signal('SIGKILL')
-    await engine.exited
+    engine().signal('SIGKILL')
+    await engine().exited
   }
 
   t.after(async () => {
@@ -98,13 +110,11 @@ export async function openStage(t: Closer, { environment = {}, locale = 'en' }: 
   return {
     url: server.url,
     database,
-    harness,
-    engine: () => engine,
+    harness: server.harness,
+    engine,
     advance: (ms) => void (ahead += ms),
     killEngine: kill,
-    async restartEngine() {
-      engine = await startEngine({ ...settings, PORT: new URL(address).port })
-    },
+    restartEngine: () => start({ ...allowed, PORT: new URL(engine().address).port }),
     ask,
     async newSession(assistant = 'scripted') {
       const { body } = await ask('POST', '/api/sessions', { assistant_id: assistant })

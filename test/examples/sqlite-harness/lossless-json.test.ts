@@ -1,7 +1,7 @@
 /** Numbers keep their digits on the way through the database. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { digitsOf, parseLossless, parseOrNull } from '../../../examples/sqlite-harness/plumbing/lossless-json.ts'
+import { parseLossless, parseOrNull } from '../../../examples/sqlite-harness/plumbing/lossless-json.ts'
 
 test('long numbers leave as they came, and short ones are numbers', () => {
   const text =
@@ -10,8 +10,6 @@ test('long numbers leave as they came, and short ones are numbers', () => {
   assert.equal((parseLossless('{"n":1.5}') as { n: number }).n, 1.5)
 })
 
-test('what is no JSON is null, and digits of an amount are those that came', () => {
-  assert.equal(parseOrNull('{"a":'), null)
-  const { cost } = parseLossless('{"cost":0.12345678901234567890}') as { cost: unknown }
-  assert.deepEqual([digitsOf(cost), digitsOf(0.5), digitsOf(null)], ['0.12345678901234567890', '0.5', null])
+test('what is no JSON is null', () => {
+  assert.deepEqual([parseOrNull('{"a":'), parseOrNull('')], [null, null])
 })

@@ -140,7 +140,7 @@ test('a card whose time is over is refused with words, and nothing is carried ou
   const { page, stage } = await openPage(t)
   await ask(page, REFUND)
   await page.waitForSelector('.card.pending')
-  stage.database.run`UPDATE operation_call SET expires_at = '2026-01-01T00:00:00.000Z' WHERE state = 'open'`
+  stage.database.run`UPDATE operation SET expires_at = '2026-01-01T00:00:00.000Z' WHERE status = 'pending'`
   await page.click('.card.pending .primary')
   await until(page, statusSays('The time to decide is over. Nothing was done'))
   await until(page, startsWith('Nobody decided in time'))
@@ -428,7 +428,7 @@ test(
     const { page, stage, problems } = await openPage(t)
     const session = await stage.newSession('talker')
     for (let turn = 0; turn < 300; turn += 1)
-      stage.harness.conversation.customerSaid(session, `msg_${session}_${turn}`, `message ${turn}`)
+      stage.harness.conversation.said(session, `msg_${session}_${turn}`, 'customer', `message ${turn}`)
     const { page: long } = await openTab(page.context(), `${stage.url}/#${session}`)
     await until(long, `document.querySelectorAll('#log .bubble').length === 300`)
     const fromEnd = `(document.querySelector('#scroll').scrollHeight - innerHeight - document.querySelector('#scroll').scrollTop)`

@@ -9,6 +9,7 @@ import { writeAssistants } from '../../../examples/sqlite-harness/data/assistant
 import { openDatabase } from '../../../examples/sqlite-harness/plumbing/database.ts'
 import { CUSTOMER, fillWithDemoData } from '../../../examples/sqlite-harness/data/demo-data.ts'
 import { createHarness } from '../../../examples/sqlite-harness/harness.ts'
+import { storeResult } from '../../../examples/sqlite-harness/store-result.ts'
 import { parseLossless } from '../../../examples/sqlite-harness/plumbing/lossless-json.ts'
 import { wordsOf } from '../../../examples/sqlite-harness/data/words.ts'
 
@@ -36,6 +37,7 @@ async function openHarness(
   pause: (ms: number, signal: AbortSignal) => Promise<unknown> = () => Promise.resolve(),
 ) {
   const said: Said[] = []
+  const defects: unknown[] = []
   const server = createServer((request, response) => {
     void (async () => {
       let text = ''
@@ -60,25 +62,25 @@ async function openHarness(
     harnessUrl: 'http://127.0.0.1:1',
     toolSecret: 'tool-secret',
     words: wordsOf('en'),
-    timezone: 'UTC',
-    now: () => new Date(),
     pause,
     changed: () => undefined,
+    report: (error) => defects.push(error),
   })
-  harness.conversation.create({ id: SESSION, assistantId: 'scripted', userId: CUSTOMER })
+  harness.conversation.create(SESSION, 'scripted', CUSTOMER)
   t.after(async () => {
     await harness.close()
     server.closeAllConnections()
     server.close()
     database.close()
+    assert.deepEqual(defects, [])
   })
   return { said, harness, database, requests: () => said.map(({ request }) => request) }
 }
 
 test('A.2: 202: the run is under way, with the history whole and in order, and no word of the customer lost', async (t) => {
   const { said, harness, database } = await openHarness(t, { 'POST /runs': [taken, taken] })
-  await harness.say(SESSION, 'msg_1', 'first').handled
-  const [run] = harness.runs.ofSession(SESSION)
+  await harness.say(SESSION, 'msg_1', 'first')
+  const [run] = harness.conversation.runs(SESSION)
   assert.deepEqual([run?.id, run?.run_id, run?.status, run?.request], ['msg_1', 'run_9', 'running', null])
   assert.deepEqual(database.one`SELECT id, text FROM raw_chat_message`, {
     __proto__: null,
@@ -102,7 +104,7 @@ test('A.1: 200 for a repeat whose run has ended: the result is fetched, stored a
     'GET /runs/run_9': [[200, { result }]],
     'POST /runs/run_9/ack': [[200, {}]],
   })
-  await harness.say(SESSION, 'msg_1', 'first').handled
+  await harness.say(SESSION, 'msg_1', 'first')
   assert.deepEqual(requests(), ['POST /runs', 'GET /runs/run_9', 'POST /runs/run_9/ack'])
   assert.equal(harness.conversation.session(SESSION)?.status, 'idle')
   assert.equal(harness.conversation.messages(SESSION).at(-1)?.id, 'run_9:0')
@@ -114,11 +116,11 @@ test('A.9: 409 result_pending: that result is fetched, stored for audit and acke
     'GET /runs/run_1': [[200, { result: resultOf('run_1', 'msg_0', 0) }]],
     'POST /runs/run_1/ack': [[200, {}]],
   })
-  await harness.say(SESSION, 'msg_1', 'first').handled
+  await harness.say(SESSION, 'msg_1', 'first')
   assert.deepEqual(requests(), ['POST /runs', 'GET /runs/run_1', 'POST /runs/run_1/ack', 'POST /runs'])
   assert.deepEqual(said[3]?.body, said[0]?.body)
-  assert.equal(harness.runs.find('msg_1')?.status, 'running')
-  const kept = harness.runs.find('run_1')
+  assert.equal(harness.conversation.run('msg_1')?.status, 'running')
+  const kept = harness.conversation.run('run_1')
   assert.deepEqual([kept?.accepted, kept?.status], [0, 'completed'])
   assert.equal(harness.conversation.messages(SESSION).length, 1)
 })
@@ -130,7 +132,7 @@ test('409 run_active: that run is cancelled, its result stored and acked, and th
     'POST /runs/run_1/cancel': [[200, resultOf('run_1', 'msg_0', 0)]],
     'POST /runs/run_1/ack': [[200, {}]],
   })
-  await harness.say(SESSION, 'msg_1', 'first').handled
+  await harness.say(SESSION, 'msg_1', 'first')
   assert.deepEqual(requests(), [
     'POST /runs',
     'GET /runs/run_1',
@@ -138,8 +140,8 @@ test('409 run_active: that run is cancelled, its result stored and acked, and th
     'POST /runs/run_1/ack',
     'POST /runs',
   ])
-  assert.equal(harness.runs.find('msg_1')?.status, 'running')
-  assert.equal(harness.runs.find('run_1')?.accepted, 0)
+  assert.equal(harness.conversation.run('msg_1')?.status, 'running')
+  assert.equal(harness.conversation.run('run_1')?.accepted, 0)
 })
 
 test('429 and 503: the same body is posted again after the time that was asked for', async (t) => {
@@ -149,18 +151,18 @@ test('429 and 503: the same body is posted again after the time that was asked f
     { 'retry-after': '0' },
   ]
   const { said, harness } = await openHarness(t, { 'POST /runs': [busy(429), busy(503), taken] })
-  await harness.say(SESSION, 'msg_1', 'first').handled
+  await harness.say(SESSION, 'msg_1', 'first')
   assert.equal(said.length, 3)
   assert.deepEqual(said[2]?.body, said[0]?.body)
-  assert.equal(harness.runs.ofSession(SESSION)[0]?.status, 'running')
+  assert.equal(harness.conversation.runs(SESSION)[0]?.status, 'running')
 })
 
 test('400: nothing is posted again, the reason is kept for the page, and the session is free', async (t) => {
   const { said, harness } = await openHarness(t, {
     'POST /runs': [[400, { error: { code: 'invalid_request', message: 'llm.model is wrong' } }]],
   })
-  await harness.say(SESSION, 'msg_1', 'first').handled
-  const [run] = harness.runs.ofSession(SESSION)
+  await harness.say(SESSION, 'msg_1', 'first')
+  const [run] = harness.conversation.runs(SESSION)
   assert.deepEqual([said.length, run?.status, run?.error], [1, 'refused', 'llm.model is wrong'])
   assert.equal(harness.conversation.session(SESSION)?.status, 'idle')
 })
@@ -171,17 +173,17 @@ test('A.3: no answer for a minute: the safety net posts the same bytes under the
   const { said, harness } = await openHarness(t, {
     'POST /runs': [...Array.from({ length: tries }, () => broken), taken],
   })
-  await harness.say(SESSION, 'msg_1', 'first').handled
-  assert.deepEqual([said.length, harness.runs.newest(SESSION)?.status], [tries, 'starting'])
+  await harness.say(SESSION, 'msg_1', 'first')
+  assert.deepEqual([said.length, harness.conversation.newestRun(SESSION)?.status], [tries, 'starting'])
   await harness.sweep(true)
   assert.equal(said.length, tries + 1)
   assert.deepEqual(said[tries]?.body, said[0]?.body)
-  assert.equal(harness.runs.newest(SESSION)?.status, 'running')
+  assert.equal(harness.conversation.newestRun(SESSION)?.status, 'running')
 })
 
 test('a message that comes twice starts one run', async (t) => {
   const { said, harness } = await openHarness(t, { 'POST /runs': [taken, taken] })
-  await Promise.all([1, 2].map(() => harness.say(SESSION, 'msg_1', 'first').handled))
+  await Promise.all([1, 2].map(() => harness.say(SESSION, 'msg_1', 'first')))
   assert.equal(said.length, 1)
   assert.equal(harness.conversation.messages(SESSION).length, 1)
 })
@@ -203,18 +205,18 @@ for (const status of [429, 503]) {
   test(`Stop works while a ${status} is waited out: nothing is posted again, and the question can be asked anew`, async (t) => {
     const { pause, begun } = endlessPause()
     const { said, harness } = await openHarness(t, { 'POST /runs': [busy, takenNext] }, pause)
-    const { handled } = harness.say(SESSION, 'msg_1', 'first')
+    const handled = harness.say(SESSION, 'msg_1', 'first')
     await begun
-    assert.equal(await harness.stop(SESSION), 'stopped')
+    assert.equal(await harness.stop(SESSION), true)
     await handled
-    const [run] = harness.runs.ofSession(SESSION)
+    const [run] = harness.conversation.runs(SESSION)
     assert.deepEqual(
       [said.length, run?.status, harness.conversation.session(SESSION)?.status],
       [1, 'cancelled', 'idle'],
     )
-    assert.equal(harness.store(resultOf('run_9', 'msg_1', 1) as unknown as RunResult), 'audit', 'it was stopped')
+    assert.equal(storeResult(resultOf('run_9', 'msg_1', 1) as unknown as RunResult, harness), 'audit', 'it was stopped')
     assert.equal(await harness.retry(SESSION), true)
-    assert.equal(harness.runs.newest(SESSION)?.status, 'running')
+    assert.equal(harness.conversation.newestRun(SESSION)?.status, 'running')
   })
 
   test(`a message typed while a ${status} is waited out is not held up: its run is posted at once`, async (t) => {
@@ -222,10 +224,13 @@ for (const status of [429, 503]) {
     const { said, harness } = await openHarness(t, { 'POST /runs': [busy, taken] }, pause)
     const first = harness.say(SESSION, 'msg_1', 'first')
     await begun
-    await harness.say(SESSION, 'msg_2', 'second').handled
-    await first.handled
+    await harness.say(SESSION, 'msg_2', 'second')
+    await first
     assert.equal(said.length, 2)
-    assert.deepEqual([said[1]?.body['idempotency_key'], harness.runs.find('msg_2')?.status], ['msg_2', 'running'])
+    assert.deepEqual(
+      [said[1]?.body['idempotency_key'], harness.conversation.run('msg_2')?.status],
+      ['msg_2', 'running'],
+    )
     assert.equal((said[1]?.body['messages'] as unknown[] | undefined)?.length, 2)
   })
 }
@@ -233,10 +238,10 @@ for (const status of [429, 503]) {
 test('an engine that asks for more than a minute is left to the safety net, and the customer waits for nothing', async (t) => {
   const busy: Reply = [503, { error: { code: 'draining', message: '' } }, { 'retry-after': '90' }]
   const { said, harness } = await openHarness(t, { 'POST /runs': [busy, taken] })
-  await harness.say(SESSION, 'msg_1', 'first').handled
-  assert.deepEqual([said.length, harness.runs.newest(SESSION)?.status], [1, 'starting'])
+  await harness.say(SESSION, 'msg_1', 'first')
+  assert.deepEqual([said.length, harness.conversation.newestRun(SESSION)?.status], [1, 'starting'])
   await harness.sweep(true)
-  assert.equal(harness.runs.newest(SESSION)?.status, 'running')
+  assert.equal(harness.conversation.newestRun(SESSION)?.status, 'running')
 })
 
 test('A.3: what was kept and never taken up is taken up by the safety net, once', async (t) => {
@@ -260,10 +265,10 @@ for (const [status, text, again] of [
   const end = `${status} ${text === null ? 'without a word' : `after "${text}"`}`
   test(`a run that ended ${end} can${again ? '' : 'not'} be tried again, with all that was said`, async (t) => {
     const { said, harness } = await openHarness(t, { 'POST /runs': [taken, takenNext] })
-    await harness.say(SESSION, 'msg_1', 'first').handled
+    await harness.say(SESSION, 'msg_1', 'first')
     const result = { ...resultOf('run_9', 'msg_1', 1, text ?? ''), status }
     assert.equal(
-      harness.store((text === null ? { ...result, messages: [] } : result) as unknown as RunResult),
+      storeResult((text === null ? { ...result, messages: [] } : result) as unknown as RunResult, harness),
       'stored',
     )
     assert.equal(await harness.retry(SESSION), again)
@@ -278,15 +283,15 @@ for (const [status, text, again] of [
 
 test('A.14: fields that nobody here knows change nothing, and are kept with the result', async (t) => {
   const { harness } = await openHarness(t, { 'POST /runs': [[202, { ...(taken[1] as object), invented: { a: 1 } }]] })
-  await harness.say(SESSION, 'msg_1', 'first').handled
+  await harness.say(SESSION, 'msg_1', 'first')
   const result = { ...resultOf('run_9', 'msg_1', 1), invented: { digits: 1 } }
-  assert.equal(harness.store(result as unknown as RunResult), 'stored')
-  assert.match(harness.runs.find('msg_1')?.result ?? '', /"invented":\{"digits":1\}/)
+  assert.equal(storeResult(result as unknown as RunResult, harness), 'stored')
+  assert.match(harness.conversation.run('msg_1')?.result ?? '', /"invented":\{"digits":1\}/)
 })
 
 test('A.2, A.12: stored messages go back whole: unknown fields, provider_data, long numbers and the first created_at', async (t) => {
   const { said, harness } = await openHarness(t, { 'POST /runs': [taken, takenNext] })
-  await harness.say(SESSION, 'msg_1', 'first').handled
+  await harness.say(SESSION, 'msg_1', 'first')
   const text =
     '{"role":"assistant","content":[{"type":"reasoning","text":"","provider_data":{"s":"EqQB","n":12345678901234567890}},' +
     '{"type":"text","text":"an answer","later":true}],"run_id":"run_9","seq":0,"created_at":"2026-11-30T09:15:00.000Z","x":[1.10]}'
@@ -296,9 +301,9 @@ test('A.2, A.12: stored messages go back whole: unknown fields, provider_data, l
       `"messages":[${text}],"pending"`,
     ),
   )
-  assert.equal(harness.store(result as RunResult), 'stored')
+  assert.equal(storeResult(result as RunResult, harness), 'stored')
   const first = JSON.stringify((said[0]?.body['messages'] as unknown[] | undefined)?.[0])
-  await harness.say(SESSION, 'msg_2', 'second').handled
+  await harness.say(SESSION, 'msg_2', 'second')
   const sent = said[1]?.text ?? ''
   assert.ok(sent.includes(text.replace('[1.10]', '[1.1]')), sent)
   assert.ok(sent.includes(first))

@@ -3,32 +3,31 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { RunResult } from '../../../src/contract/result.ts'
 import type { ToolCallBody } from '../../../src/contract/tool-exchange.ts'
-import { writeAssistants } from '../../../examples/sqlite-harness/data/assistants.ts'
-import { createConversation } from '../../../examples/sqlite-harness/conversation.ts'
-import { openDatabase } from '../../../examples/sqlite-harness/plumbing/database.ts'
-import { fillWithDemoData } from '../../../examples/sqlite-harness/data/demo-data.ts'
-import { wordsOf } from '../../../examples/sqlite-harness/data/words.ts'
-import { createOperations } from '../../../examples/sqlite-harness/operations.ts'
-import { createRunLog } from '../../../examples/sqlite-harness/run-log.ts'
+import type { Context } from '../../../examples/sqlite-harness/context.ts'
+import { parseLossless } from '../../../examples/sqlite-harness/plumbing/lossless-json.ts'
+import { endRun } from '../../../examples/sqlite-harness/start-run.ts'
 import { storeResult } from '../../../examples/sqlite-harness/store-result.ts'
+import { openSteps } from './step-context.ts'
 
-function openStore(t: TestContext) {
-  const database = openDatabase(':memory:')
-  t.after(() => database.close())
-  fillWithDemoData(database, wordsOf('en'))
-  writeAssistants(database, {}, 'en')
-  const now = () => new Date()
-  const conversation = createConversation(database, now)
-  const operations = createOperations(database, now)
-  const runs = createRunLog(database, now)
-  conversation.create({ id: 'chat_1', assistantId: 'scripted', userId: 'u_anna' })
-  conversation.customerSaid('chat_1', 'msg_1', 'refund it')
-  runs.begin({ id: 'msg_1', session_id: 'chat_1', origin_request_id: 'msg_1', history_revision: 1, after_position: 1 })
-  conversation.setStatus('chat_1', 'running', 'msg_1')
-  return { database, conversation, operations, runs, changed: () => undefined }
+function openStore(t: TestContext): Context {
+  const store = openSteps(t)
+  store.conversation.said('chat_1', 'msg_1', 'customer', 'refund it')
+  beginRun(store, 'msg_1', 1)
+  return store
 }
 
-function register(store: ReturnType<typeof openStore>, call_id: string, amount: number): void {
+function beginRun({ conversation }: Context, id: string, history_revision: number): void {
+  conversation.addRun({ id, session_id: 'chat_1', origin_request_id: id, history_revision }, '{}')
+  conversation.setStatus('chat_1', 'running', id)
+}
+
+function loseRun(store: Context, error: string): void {
+  const run = store.conversation.run('msg_1')
+  assert.ok(run)
+  endRun(store, run, 'lost', error)
+}
+
+function register(store: Context, call_id: string, amount: number): void {
   const args = { orderId: '1001', amount, reason: 'broken' }
   const call: ToolCallBody = {
     contract_version: '1',
@@ -86,8 +85,8 @@ test('two calls of one answer for one operation: the newer version waits, the ot
   ] as const
   assert.equal(storeResult(waiting(calls), store), 'stored')
   assert.deepEqual(
-    store.operations.openCalls('chat_1').map(({ call_id, version }) => [call_id, version]),
-    [['call_2', 2]],
+    store.operations.openCalls('chat_1').map(({ call_id }) => call_id),
+    ['call_2'],
   )
   assert.equal(store.conversation.session('chat_1')?.status, 'awaiting_tool')
   const closed = store.conversation.messages('chat_1').find(({ id }) => id === 'call_1')
@@ -104,15 +103,22 @@ test('a call that nobody registered is closed, so that the history can go on', (
 test('what a run kept for audit had asked for can be approved by nobody', (t) => {
   const store = openStore(t)
   register(store, 'call_1', 39.9)
-  store.runs.end('msg_1', 'lost', '')
-  store.conversation.setStatus('chat_1', 'idle', null)
-  store.conversation.customerSaid('chat_1', 'msg_2', 'never mind')
+  loseRun(store, '')
+  store.conversation.said('chat_1', 'msg_2', 'customer', 'never mind')
   assert.equal(storeResult(waiting([['call_1', 39.9]]), store), 'audit')
   assert.equal(store.operations.find('op_1')?.status, 'superseded')
   assert.deepEqual(
     store.conversation.messages('chat_1').map(({ id }) => id),
     ['msg_1', 'msg_2'],
   )
+})
+
+test('A.13: figures are kept as they came: estimates marked, and a cost with all its digits', (t) => {
+  const store = openStore(t)
+  const usage = parseLossless('{"complete":false,"cost":0.12345678901234567890,"currency":"USD"}')
+  assert.equal(storeResult({ ...waiting([]), usage } as unknown as RunResult, store), 'stored')
+  const kept = store.database.one<{ cost: string; usage: string }>`SELECT cost, usage FROM run WHERE id = 'msg_1'`
+  assert.deepEqual([kept?.cost, kept?.usage], ['0.12345678901234567890', JSON.stringify(usage)])
 })
 
 test('A.1: a fault in the middle of storing leaves nothing of it behind', (t) => {
@@ -127,7 +133,7 @@ test('A.1: a fault in the middle of storing leaves nothing of it behind', (t) =>
     },
   }
   assert.throws(() => storeResult(waiting([]), broken), /the disk is full/)
-  assert.equal(store.runs.find('msg_1')?.result, null)
+  assert.equal(store.conversation.run('msg_1')?.result, null)
   assert.equal(store.conversation.messages('chat_1').length, 1)
   assert.equal(storeResult(waiting([]), store), 'stored')
   assert.equal(storeResult(waiting([]), store), 'repeated')
@@ -136,17 +142,9 @@ test('A.1: a fault in the middle of storing leaves nothing of it behind', (t) =>
 
 test('results in the wrong order: what a newer run has overtaken is kept for audit, however late it comes', (t) => {
   const store = openStore(t)
-  store.runs.end('msg_1', 'lost', 'lost')
-  store.conversation.setStatus('chat_1', 'idle', null)
-  store.conversation.customerSaid('chat_1', 'msg_2', 'still there?')
-  store.runs.begin({
-    id: 'msg_2',
-    session_id: 'chat_1',
-    origin_request_id: 'msg_2',
-    history_revision: 2,
-    after_position: 2,
-  })
-  store.conversation.setStatus('chat_1', 'running', 'msg_2')
+  loseRun(store, 'lost')
+  store.conversation.said('chat_1', 'msg_2', 'customer', 'still there?')
+  beginRun(store, 'msg_2', 2)
   const answerOf = (run: string, key: string, revision: number) => {
     const content = [{ type: 'text', text: run }]
     const messages = [{ role: 'assistant', content, run_id: run, seq: 0, created_at: '2026-11-30T09:15:00.000Z' }]

@@ -7,7 +7,9 @@ import type { RunResult } from '../../../src/contract/result.ts'
 import { CALLBACK_SECRET, ENGINE_TOKEN } from '../../fakes/engine-process.ts'
 import type { SessionView } from '../../../examples/sqlite-harness/session-view.ts'
 import { takeCallback } from '../../../examples/sqlite-harness/callback.ts'
+import { storeResult } from '../../../examples/sqlite-harness/store-result.ts'
 import { cardsOf, isIdle, openStage, outline, sharedStage, signIn, type Stage, waitsForDecision } from './chat-stage.ts'
+import { openSteps } from './step-context.ts'
 
 const shared = sharedStage()
 const REFUND = 'Order 1001 arrived broken, please refund it'
@@ -57,7 +59,7 @@ test('an approved refund is made once, and a run without a new user message tell
   assert.equal(outline(view).at(-1), 'assistant: It is done: refund R-1001 of €39.90 is on its way to you.')
   assert.equal(refunds(stage), 1)
   assert.deepEqual(
-    stage.harness.runs.ofSession(session).map(({ origin_request_id, status }) => [origin_request_id, status]),
+    stage.harness.conversation.runs(session).map(({ origin_request_id, status }) => [origin_request_id, status]),
     [
       [asked, 'awaiting_tool'],
       [asked, 'completed'],
@@ -94,7 +96,7 @@ test('A.8: typing instead of deciding closes the call and leaves the card, which
   assert.match(outline(aside).at(-1) ?? '', /^assistant: \*\*Delivery\.\*\* Delivery takes two to four working days/)
   const [card] = cardsOf(aside)
   assert.ok(card)
-  assert.deepEqual([card.status, card.set_aside], ['pending', true])
+  assert.deepEqual([card.status, card.set_aside], ['pending', 1])
   const closing = history(stage, session).find((message) => message.role === 'tool' && message.error === 'superseded')
   assert.ok(closing)
 
@@ -148,7 +150,7 @@ for (const order of [
     const sentences = ['It is done: refund R-1001 of €39.90 is on its way to you.', 'Order 1003 is cancelled.']
     const told = outline(view).at(-1) ?? ''
     for (const sentence of sentences) assert.ok(told.includes(sentence), told)
-    assert.equal(stage.harness.runs.ofSession(session).length, 2)
+    assert.equal(stage.harness.conversation.runs(session).length, 2)
     assert.equal(refunds(stage), 1)
   })
 }
@@ -159,7 +161,7 @@ test('A.1, A.11: a callback that comes again changes nothing, and one that is no
   await stage.say(session, 'Where is order 1001?')
   await stage.until(session, isIdle)
   const before = stage.harness.conversation.messages(session)
-  const run = stage.harness.runs.ofSession(session)[0]
+  const run = stage.harness.conversation.runs(session)[0]
   const body = `{"payload":${run?.result ?? ''}}`
   assert.deepEqual(await deliver(stage, run?.run_id ?? '', body), { status: 200, stored: 'repeated' })
   assert.deepEqual(stage.harness.conversation.messages(session), before)
@@ -192,10 +194,23 @@ function signed(secret: string, id: string, timestamp: string, body: string): st
   return `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`
 }
 
-test('A.11: while the secret is changed, a letter with either secret and any of several signatures is genuine', () => {
+test('A.11: while the secret is changed, a letter with either secret and any of several signatures is genuine', (t) => {
   const now = Date.parse('2026-11-30T09:15:00.000Z')
   const timestamp = String(now / 1000)
-  const body = '{"payload":{"run_id":"run_1"}}'
+  const steps = openSteps(t, () => new Date(now))
+  steps.conversation.addRun(
+    { id: 'msg_1', session_id: 'chat_1', origin_request_id: 'msg_1', history_revision: 0 },
+    null,
+  )
+  const result = {
+    run_id: 'run_1',
+    idempotency_key: 'msg_1',
+    status: 'completed',
+    messages: [],
+    pending: [],
+    error: null,
+  }
+  const body = JSON.stringify({ payload: result })
   const answerTo = (shown: string, signatures: readonly string[], known: readonly string[]) => {
     const headers = {
       'x-engine-secret': shown,
@@ -203,7 +218,7 @@ test('A.11: while the secret is changed, a letter with either secret and any of 
       'webhook-timestamp': timestamp,
       'webhook-signature': signatures.map((secret) => signed(secret, 'run_1', timestamp, body)).join(' '),
     }
-    return takeCallback({ headers, body: Buffer.from(body) }, known, now, () => 'stored').status
+    return takeCallback({ headers, body: Buffer.from(body) }, known, steps).status
   }
   assert.equal(answerTo('new', ['new', 'old'], ['new', 'old']), 200)
   assert.equal(answerTo('old', ['old', 'new'], ['new', 'old']), 200)
@@ -214,7 +229,7 @@ test('A.11: while the secret is changed, a letter with either secret and any of 
 })
 
 const speaks = (stage: Stage, session: string) => () =>
-  stage.harness.runs.ofSession(session).some(({ status, run_id }) => status === 'running' && run_id !== null)
+  stage.harness.conversation.runs(session).some(({ status, run_id }) => status === 'running' && run_id !== null)
 
 test('a message while an answer is under way ends that answer, keeps what was said, and is answered', async () => {
   const stage = await shared()
@@ -225,7 +240,7 @@ test('a message while an answer is under way ends that answer, keeps what was sa
   const listed = (seen: SessionView) => (outline(seen).at(-1) ?? '').startsWith('assistant: You have 3 orders:')
   await stage.until(session, listed)
   assert.deepEqual(
-    stage.harness.runs.ofSession(session).map(({ status, accepted }) => [status, accepted]),
+    stage.harness.conversation.runs(session).map(({ status, accepted }) => [status, accepted]),
     [
       ['cancelled', 1],
       ['completed', 1],
@@ -246,7 +261,7 @@ test('A.13: Stop ends the answer, its result is stored, and its estimates are sh
     false,
     true,
   ])
-  const runs = stage.harness.runs.ofSession(session)
+  const runs = stage.harness.conversation.runs(session)
   assert.deepEqual(
     runs.map(({ origin_request_id, accepted }) => [origin_request_id, accepted]),
     [[asked, 1]],
@@ -271,7 +286,7 @@ test('A.4: an engine killed in mid-run loses the run; the safety net says so, an
 
   assert.equal((await stage.ask('POST', `/api/sessions/${session}/retry`)).status, 200)
   await stage.until(session, speaks(stage, session))
-  const [first, second] = stage.harness.runs.ofSession(session)
+  const [first, second] = stage.harness.conversation.runs(session)
   assert.equal(second?.origin_request_id, first?.origin_request_id)
   assert.notEqual(second?.id, first?.id)
 })
@@ -283,7 +298,10 @@ test('a run that is overdue and still goes on is given more time', async (t) => 
   await stage.until(session, speaks(stage, session))
   stage.advance(3_600_000)
   await stage.harness.sweep()
-  const [run] = stage.harness.runs.ofSession(session)
+  const [run] = stage.database.all<{
+    status: string
+    deadline_at: string
+  }>`SELECT * FROM run WHERE session_id = ${session}`
   assert.equal(run?.status, 'running')
   assert.ok(Date.parse(run?.deadline_at ?? '') >= Date.now() + 3_600_000)
 })
@@ -293,7 +311,7 @@ test('a result that the callback never brought is fetched, stored and acked by t
   const session = await stage.newSession()
   await stage.say(session, 'slowly: hello')
   await stage.until(session, speaks(stage, session))
-  const [run] = stage.harness.runs.ofSession(session)
+  const [run] = stage.harness.conversation.runs(session)
   // As if this process had been away: the row of the run does not say what the engine has delivered.
   const before = stage.harness.conversation.messages(session)
   await stage.ask('POST', `/api/sessions/${session}/stop`)
@@ -313,7 +331,7 @@ test('the late result of a lost run is taken while the history is the same, else
     const session = await stage.newSession()
     await stage.say(session, 'Where is order 1001?')
     await stage.until(session, isIdle)
-    const [run] = stage.harness.runs.ofSession(session)
+    const [run] = stage.harness.conversation.runs(session)
     assert.ok(run?.result)
     const late = JSON.parse(run.result) as RunResult
     stage.database.run`DELETE FROM chat_message WHERE session_id = ${session} AND author = 'engine'`
@@ -324,10 +342,10 @@ test('the late result of a lost run is taken while the history is the same, else
       await stage.until(session, isIdle)
     }
     const before = stage.harness.conversation.messages(session).length
-    assert.equal(stage.harness.store(late), goesOn ? 'audit' : 'stored')
+    assert.equal(storeResult(late, stage.harness), goesOn ? 'audit' : 'stored')
     const added = stage.harness.conversation.messages(session).length - before
     assert.equal(added, goesOn ? 0 : late.messages.length)
-    assert.equal(stage.harness.runs.find(run.id)?.status, goesOn ? 'lost' : 'completed')
+    assert.equal(stage.harness.conversation.run(run.id)?.status, goesOn ? 'lost' : 'completed')
   }
 })
 
@@ -384,7 +402,7 @@ test('a decision that nobody makes in time is closed by the safety net, and the 
   stage.advance(2 * 86_400_000 - 60_000)
   await stage.harness.sweep()
   assert.equal((await stage.view(session)).status, 'awaiting_tool')
-  stage.database.run`UPDATE operation_call SET expires_at = ${new Date().toISOString()} WHERE state = 'open'`
+  stage.database.run`UPDATE operation SET expires_at = ${new Date().toISOString()} WHERE status = 'pending'`
   stage.advance(-2 * 86_400_000 + 60_000)
   await stage.harness.sweep()
   const view = await stage.until(session, (seen) => isIdle(seen) && cardsOf(seen)[0]?.status === 'expired')
@@ -431,7 +449,7 @@ test('tools answer only who shows their secret, and a page sees only its own cus
   const stage = await shared()
   const call = { tool: 'getOrders', args: {}, meta: { user_id: 'u_anna' } }
   assert.equal((await stage.ask('POST', '/tools/getOrders', call)).status, 401)
-  stage.harness.conversation.create({ id: 'chat_of_boris', assistantId: 'scripted', userId: 'u_boris' })
+  stage.harness.conversation.create('chat_of_boris', 'scripted', 'u_boris')
   assert.equal((await stage.ask('GET', '/api/sessions/chat_of_boris')).status, 404)
   const said = { id: 'msg_12345678', text: 'hello' }
   assert.equal((await stage.ask('POST', '/api/sessions/chat_of_boris/messages', said)).status, 404)

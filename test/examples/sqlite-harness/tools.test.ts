@@ -3,31 +3,12 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { JsonObject } from '../../../src/contract/json.ts'
 import type { ToolAnswer, ToolCallBody } from '../../../src/contract/tool-exchange.ts'
-import { writeAssistants } from '../../../examples/sqlite-harness/data/assistants.ts'
-import { createConversation } from '../../../examples/sqlite-harness/conversation.ts'
-import { openDatabase } from '../../../examples/sqlite-harness/plumbing/database.ts'
 import { decide } from '../../../examples/sqlite-harness/decide.ts'
-import { fillWithDemoData } from '../../../examples/sqlite-harness/data/demo-data.ts'
-import { wordsOf } from '../../../examples/sqlite-harness/data/words.ts'
-import { createOperations } from '../../../examples/sqlite-harness/operations.ts'
-import { createShop } from '../../../examples/sqlite-harness/data/shop.ts'
 import { answerTool, centsIn } from '../../../examples/sqlite-harness/tools.ts'
+import { openSteps } from './step-context.ts'
 
-function openShop(t: TestContext) {
-  const database = openDatabase(':memory:')
-  t.after(() => database.close())
-  fillWithDemoData(database, wordsOf('en'))
-  writeAssistants(database, {}, 'en')
-  const now = () => new Date()
-  const parts = {
-    database,
-    words: wordsOf('en'),
-    now,
-    shop: createShop(database),
-    operations: createOperations(database, now),
-    conversation: createConversation(database, now),
-  }
-  parts.conversation.create({ id: 'chat_1', assistantId: 'scripted', userId: 'u_anna' })
+function openShop(t: TestContext, clock?: () => Date) {
+  const steps = openSteps(t, clock)
   const call = (tool: string, args: JsonObject, callId = 'call_1', userId = 'u_anna'): ToolAnswer | null =>
     answerTool(
       {
@@ -44,9 +25,9 @@ function openShop(t: TestContext) {
         meta: { user_id: userId, session_id: 'chat_1' },
         result_url: 'http://127.0.0.1:1',
       } satisfies ToolCallBody,
-      parts,
+      steps,
     )
-  return { ...parts, call }
+  return { ...steps, call }
 }
 
 const refund = (amount: number) => ({ orderId: '1001', amount, reason: 'broken' })
@@ -88,13 +69,13 @@ test('other arguments raise the version, a retried older call does not bring it 
   const operation = operations.find('op_createReturn')
   assert.deepEqual([operation?.version, operation?.args], [2, JSON.stringify(refund(10))])
   const all = { ...parts, operations }
-  assert.equal(decide('op_createReturn', 1, 'approve', all).kind, 'outdated')
-  assert.equal(decide('op_createReturn', 2, 'approve', all).kind, 'outdated', 'the run that asks has not ended yet')
+  assert.equal(decide('op_createReturn', 1, 'approve', all), 'outdated')
+  assert.equal(decide('op_createReturn', 2, 'approve', all), 'outdated', 'the run that asks has not ended yet')
   operations.open(pendingCall('call_2'))
-  assert.equal(decide('op_createReturn', 2, 'approve', all).kind, 'done')
-  assert.equal(decide('op_createReturn', 2, 'approve', all).kind, 'repeated')
-  assert.equal(decide('op_createReturn', 2, 'decline', all).kind, 'outdated')
-  assert.equal(decide('op_createReturn', 1, 'approve', all).kind, 'outdated')
+  assert.equal(decide('op_createReturn', 2, 'approve', all), 'done')
+  assert.equal(decide('op_createReturn', 2, 'approve', all), 'repeated')
+  assert.equal(decide('op_createReturn', 2, 'decline', all), 'outdated')
+  assert.equal(decide('op_createReturn', 1, 'approve', all), 'outdated')
   assert.deepEqual(
     parts.database.all<{ cents: number }>`SELECT cents FROM refund`.map(({ cents }) => cents),
     [1000],
@@ -119,15 +100,15 @@ test('more than is left of an order, parts of a cent and a shipped order are ref
 })
 
 test('a decision counts until the ticket expires: then it is refused, and the call is answered', (t) => {
-  const { call, operations, ...parts } = openShop(t)
   let now = new Date('2026-12-01T00:00:00.000Z')
-  const all = { ...parts, operations, now: () => now }
+  const { call, operations, ...parts } = openShop(t, () => now)
+  const all = { ...parts, operations }
   const at = { ...pendingCall('call_1'), expires_at: '2026-12-02T00:00:00.000Z' }
   call('createReturn', refund(39.9), 'call_1')
   operations.open(at)
   now = new Date(at.expires_at)
-  assert.equal(decide('op_createReturn', 1, 'approve', all).kind, 'expired')
-  assert.equal(decide('op_createReturn', 1, 'approve', all).kind, 'outdated')
+  assert.equal(decide('op_createReturn', 1, 'approve', all), 'expired')
+  assert.equal(decide('op_createReturn', 1, 'approve', all), 'outdated')
   assert.deepEqual([operations.find('op_createReturn')?.status, operations.openCalls('chat_1')], ['expired', []])
   assert.match(
     parts.conversation.newest('chat_1')?.payload ?? '',
@@ -137,5 +118,5 @@ test('a decision counts until the ticket expires: then it is refused, and the ca
 
   call('createReturn', refund(39.9), 'call_2')
   operations.open({ ...at, call_id: 'call_2', expires_at: '2026-12-03T00:00:00.000Z' })
-  assert.equal(decide('op_createReturn', 2, 'approve', all).kind, 'done', 'asked for again, it can be decided again')
+  assert.equal(decide('op_createReturn', 2, 'approve', all), 'done', 'asked for again, it can be decided again')
 })
