@@ -95,7 +95,8 @@ test('the demo takes the flags that the README types', () => {
 })
 
 test('every setting that the README and the guides name is one', () => {
-  const others = new Set(['ENGINE_URL', 'NO_COLOR', 'POST', 'GET', 'SIGTERM', 'SIGINT', 'TLS', 'NODE_EXTRA_CA_CERTS'])
+  const nodes = ['NODE_EXTRA_CA_CERTS', 'UV_THREADPOOL_SIZE']
+  const others = new Set(['ENGINE_URL', 'NO_COLOR', 'POST', 'GET', 'SIGTERM', 'SIGINT', 'TLS', ...nodes])
   const named = [readme, harness, operations].flatMap((text) =>
     [...text.matchAll(/(?:`|-e |^)([A-Z][A-Z_]+)(?:`|=)/gm)].map(([, name = '']) => name),
   )
