@@ -12,7 +12,7 @@ declare module 'fastify' {
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** What a caller should wait before it tries again, seconds. */
-const RETRY_AFTER_S: Partial<Record<HttpErrorCode, number>> = {
+export const RETRY_AFTER_S: Partial<Record<HttpErrorCode, number>> = {
   overloaded: 5,
   draining: 10,
   state_unavailable: 10,

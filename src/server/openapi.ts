@@ -24,6 +24,7 @@ import {
   RunAnswer,
   StartedRun,
 } from './answer-schemas.ts'
+import { RETRY_AFTER_S } from './error-answer.ts'
 import { logsParameters } from './logs-query.ts'
 import { formatNames } from './stream-format.ts'
 import { type Access, type Route, type RouteName, routes } from './routes.ts'
@@ -60,6 +61,8 @@ interface Answer {
   readonly bodies?: readonly SchemaName[]
   /** Of a body without a schema. Neither: no body. */
   readonly media?: string
+  /** It says when to come back. */
+  readonly retryAfter?: true
 }
 
 interface Operation {
@@ -68,8 +71,22 @@ interface Operation {
   readonly answers: readonly Answer[]
   /** Beside those every route of its kind has. */
   readonly errors: readonly HttpErrorCode[]
+  /** Headers that are read, beside those of every request. */
+  readonly headers?: Readonly<Record<string, string>>
   /** What a parameter means; with a list, all it may be. */
   readonly query?: Readonly<Record<string, string | { readonly says: string; readonly oneOf: readonly string[] }>>
+}
+
+/** W3C Trace Context: SPEC §12.7. */
+const TRACE = {
+  traceparent: 'the trace this is part of: https://www.w3.org/TR/trace-context/',
+  tracestate: 'what goes with it',
+}
+
+const SIGNED = {
+  'webhook-id': 'the same at every try',
+  'webhook-timestamp': 'of this try, seconds since the epoch',
+  'webhook-signature': 'v1, and a HMAC a secret, separated by spaces: https://www.standardwebhooks.com/',
 }
 
 const operations: Record<RouteName, Operation> = {
@@ -91,6 +108,7 @@ const operations: Record<RouteName, Operation> = {
       'state_unavailable',
       'run_not_found',
     ],
+    headers: TRACE,
   },
   validate: {
     summary: 'The body of a run, checked without running it, and what its first request would be changed by',
@@ -131,6 +149,7 @@ const operations: Record<RouteName, Operation> = {
       { status: 204, says: 'last_event_id is already the last event' },
     ],
     errors: ['run_not_found', 'invalid_request'],
+    headers: { 'Last-Event-ID': 'replays what comes after this event' },
     query: {
       last_event_id: 'replays what comes after it; the Last-Event-ID header goes first',
       format: { says: 'the events of another protocol in place of those of the engine', oneOf: formatNames },
@@ -167,7 +186,7 @@ const operations: Record<RouteName, Operation> = {
     summary: 'Whether this instance takes new runs',
     answers: [
       { status: 200, says: 'yes', bodies: ['Ready'] },
-      { status: 503, says: 'no: draining or overloaded', bodies: ['Error'] },
+      { status: 503, says: 'no: draining or overloaded', bodies: ['Error'], retryAfter: true },
     ],
     errors: [],
   },
@@ -216,11 +235,22 @@ export function openApiText(version: string): string {
     },
     paths,
     webhooks: {
-      toolCall: exchange('What a tool is sent', 'ToolCall', [
-        { status: 200, says: 'the answer', bodies: ['ToolAnswer'] },
-      ]),
-      result: exchange('What callback.url is sent', 'CallbackBody', [{ status: 200, says: 'any 2xx: stored' }]),
-      error: exchange('What ERROR_WEBHOOK_URL is sent', 'ErrorNotice', [{ status: 200, says: 'any 2xx: taken' }]),
+      toolCall: exchange('What a tool is sent', 'ToolCall', {
+        headers: {
+          'Idempotency-Key': 'the call_key: the same for the same call',
+          'X-Deadline-Ms': 'milliseconds left for this call',
+          ...TRACE,
+        },
+        answer: { status: 200, says: 'the answer', bodies: ['ToolAnswer'] },
+      }),
+      result: exchange('What callback.url is sent', 'CallbackBody', {
+        headers: { 'X-Engine-Secret': 'the first of CALLBACK_SECRET', ...SIGNED, ...TRACE },
+        answer: { status: 200, says: 'any 2xx: stored' },
+      }),
+      error: exchange('What ERROR_WEBHOOK_URL is sent', 'ErrorNotice', {
+        headers: SIGNED,
+        answer: { status: 200, says: 'any 2xx: taken' },
+      }),
     },
     components: {
       schemas: {
@@ -261,14 +291,21 @@ function parametersOf(route: Route, operation: Operation): object[] {
     const { says, ...values } = typeof about === 'string' ? { says: about } : { says: about.says, enum: about.oneOf }
     return { name, in: 'query', required: false, description: says, schema: { type: 'string', ...values } }
   })
-  return [...inPath, ...inQuery]
+  return [...inPath, ...inQuery, ...headerParameters(operation.headers ?? {})]
+}
+
+function headerParameters(headers: Readonly<Record<string, string>>): object[] {
+  return Object.entries(headers).map(([name, says]) => {
+    return { name, in: 'header', required: false, description: says, schema: { type: 'string' } }
+  })
 }
 
 function answersOf(answers: readonly Answer[]): Record<string, object> {
   return Object.fromEntries(
-    answers.map(({ status, says, bodies, media }) => {
+    answers.map(({ status, says, bodies, media, retryAfter }) => {
       const described = media === undefined ? bodies && content(bodies) : { [media]: {} }
-      return [String(status), { description: says, ...(described === undefined ? {} : { content: described }) }]
+      const answer = { description: says, ...(retryAfter ? { headers: RETRY_AFTER } : {}) }
+      return [String(status), described === undefined ? answer : { ...answer, content: described }]
     }),
   )
 }
@@ -279,9 +316,18 @@ function errorAnswers(codes: readonly HttpErrorCode[]): Record<string, object> {
   return Object.fromEntries(
     [...byStatus].map(([status, found]) => [
       String(status),
-      { description: found.join(', '), content: content(['Error']), 'x-error-codes': found },
+      {
+        description: found.join(', '),
+        ...(found.some((code) => RETRY_AFTER_S[code] !== undefined) ? { headers: RETRY_AFTER } : {}),
+        content: content(['Error']),
+        'x-error-codes': found,
+      },
     ]),
   )
+}
+
+const RETRY_AFTER = {
+  'Retry-After': { description: 'seconds to wait before it is tried again', schema: { type: 'integer' } },
 }
 
 function content(names: readonly SchemaName[]): object {
@@ -289,6 +335,12 @@ function content(names: readonly SchemaName[]): object {
   return { 'application/json': { schema: references.length === 1 ? references[0] : { oneOf: references } } }
 }
 
-function exchange(summary: string, body: SchemaName, answers: readonly Answer[]): object {
-  return { post: { summary, requestBody: { required: true, content: content([body]) }, responses: answersOf(answers) } }
+interface Exchange {
+  readonly headers: Readonly<Record<string, string>>
+  readonly answer: Answer
+}
+
+function exchange(summary: string, body: SchemaName, { headers, answer }: Exchange): object {
+  const requestBody = { required: true, content: content([body]) }
+  return { post: { summary, parameters: headerParameters(headers), requestBody, responses: answersOf([answer]) } }
 }

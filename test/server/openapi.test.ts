@@ -6,6 +6,7 @@ import { errors } from '../../src/contract/errors.ts'
 import type { Json } from '../../src/contract/json.ts'
 import type { Keywords } from '../../src/contract/schema.ts'
 import { streamEvents } from '../../src/contract/stream-event.ts'
+import { envelope, headersOf, signedHeaders } from '../../src/delivery/envelope.ts'
 import {
   AckedRun,
   CancelledRun,
@@ -19,6 +20,8 @@ import { openApiText } from '../../src/server/openapi.ts'
 import { formatNames } from '../../src/server/stream-format.ts'
 import { type Route, routes } from '../../src/server/routes.ts'
 import { callToken } from '../../src/runs/run-token.ts'
+import { exchangeOf } from '../../src/tools/exchange.ts'
+import { callOrder } from '../tools/tool-order.ts'
 import { ID } from './fake-runs.ts'
 import { call, ENGINE, post, RUN_TOKEN, startServer, TOKENS } from './start-server.ts'
 
@@ -80,6 +83,51 @@ test('the formats of the stream in it are those that are taken', () => {
   const { parameters } = document.paths['/runs/{run_id}/stream'].get
   const format = parameters.find(({ name }: any) => name === 'format')
   assert.deepEqual(format.schema, { type: 'string', enum: formatNames })
+})
+
+const headersNamed = (parameters: any[]) =>
+  parameters.filter((parameter) => parameter.in === 'header').map((parameter) => parameter.name.toLowerCase())
+
+test('the headers in it are those that are read', () => {
+  assert.deepEqual(headersNamed(document.paths['/runs'].post.parameters), ['traceparent', 'tracestate'])
+  assert.deepEqual(headersNamed(document.paths['/runs/{run_id}/stream'].get.parameters), ['last-event-id'])
+})
+
+test('the headers in it of what the engine sends are those that are sent', () => {
+  const sent = (name: string) => headersNamed(document.webhooks[name].post.parameters)
+  const own = (headers: object) => Object.keys(headers).map((name) => name.toLowerCase())
+  const trace = ['traceparent', 'tracestate']
+  const callback = { url: 'https://shop.example.com/', headers: {} }
+  const letter = headersOf(envelope(ID, callback, '{}'), ['a-callback-secret'], 0)
+  assert.deepEqual(['content-type', ...sent('result')], [...own(letter), ...trace])
+  const signed = signedHeaders({ id: 'err_1', body: new Uint8Array() }, ['a-callback-secret'], 0)
+  assert.deepEqual(sent('error'), own(signed))
+  const plain = ['content-type', 'accept', 'accept-encoding']
+  const { headers } = exchangeOf(callOrder(), {
+    attempt: 1,
+    leftMs: 1000,
+    resultUrl: 'https://engine.example.com/',
+    sampler: null,
+  })
+  assert.deepEqual(sent('toolCall'), [
+    ...own(headers).filter((name) => !plain.includes(name) && !trace.includes(name)),
+    ...trace,
+  ])
+})
+
+test('an answer that says when to come back is documented with its Retry-After', async (t) => {
+  const { port } = await startServer(t, { draining: () => true })
+  const refused = { ready: await call(port, { path: '/ready' }), runs: await post(port, '/runs', {}) }
+  assert.deepEqual([refused.ready.status, refused.runs.status], [503, 503])
+  for (const [answer, operation] of [
+    [refused.ready, document.paths['/ready'].get],
+    [refused.runs, document.paths['/runs'].post],
+  ]) {
+    assert.match(answer.headers['retry-after'], /^\d+$/)
+    assert.deepEqual(operation.responses['503'].headers['Retry-After'].schema, { type: 'integer' })
+  }
+  assert.ok(document.paths['/runs'].post.responses['429'].headers['Retry-After'])
+  assert.equal(document.paths['/runs'].post.responses['409'].headers, undefined)
 })
 
 test('what the server answers is what the document says', async (t) => {
