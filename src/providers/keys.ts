@@ -46,6 +46,9 @@ export function resolveKey(target: Keyed, profile: Profile, settings: KeySetting
   return { ok: false, message: `is required: ${why}. Send one, or have the operator configure it` }
 }
 
+/** Whose API stands below `/v1`: of an address that is a host alone that is what is meant. SPEC §3.2. */
+const BELOW_V1: readonly ProviderName[] = ['openai', 'openai-compatible']
+
 /**
  * Where the requests of a model go, without a slash at the end; null where the request must say it and does not. A named
  * profile of `openai-compatible` keeps its own address, for the operator's belongs to another server.
@@ -54,7 +57,9 @@ export function baseUrlOf(target: Keyed, profile: Profile, settings: KeySettings
   const configured = settings.baseUrls[target.provider] ?? null
   const known =
     target.provider === 'openai-compatible' ? (profile.baseUrl ?? configured) : (configured ?? profile.baseUrl)
-  return (target.base_url ?? known)?.replace(/\/+$/, '') ?? null
+  const url = (target.base_url ?? known)?.replace(/\/+$/, '') ?? null
+  if (url === null || !BELOW_V1.includes(target.provider)) return url
+  return /^[a-z]+:\/\/[^/?#]*$/i.test(url) ? `${url}/v1` : url
 }
 
 /** `host` or `host:port` of the provider's own address and the operator's: allowed beside PROVIDER_ALLOWLIST. */

@@ -60,6 +60,30 @@ test('a compatible server and a scripted model need no key, others do', () => {
   assert.equal(keyOf({ provider: 'anthropic' }, noKeys), false)
 })
 
+test('an address that is a host alone means the API below /v1, where the provider has it there; a path is taken as it is', () => {
+  const addressOf = (
+    base_url: string,
+    provider: Target['provider'] = 'openai-compatible',
+    profile: string | null = null,
+  ) => {
+    const one = target({ base_url, provider, profile })
+    return baseUrlOf(one, profileFor(one), noKeys)
+  }
+  for (const profile of [null, 'vllm', 'ollama', 'lmstudio', 'llama.cpp']) {
+    assert.equal(addressOf('http://vllm.internal:8000', 'openai-compatible', profile), 'http://vllm.internal:8000/v1')
+  }
+  assert.equal(addressOf('https://b.example/'), 'https://b.example/v1')
+  assert.equal(addressOf('https://b.example/v1/'), 'https://b.example/v1')
+  assert.equal(addressOf('https://b.example/chat/completions'), 'https://b.example/chat/completions')
+  assert.equal(addressOf('https://[fd12::1]:8000', 'openai'), 'https://[fd12::1]:8000/v1')
+  assert.equal(addressOf('https://b.example', 'deepseek'), 'https://b.example')
+  assert.equal(addressOf('https://b.example', 'glm'), 'https://b.example')
+  assert.equal(addressOf('https://b.example', 'anthropic'), 'https://b.example')
+  const bare: KeySettings = { keys: {}, baseUrls: { openai: 'https://gateway.example' } }
+  const openai = target({ provider: 'openai' })
+  assert.equal(baseUrlOf(openai, profileFor(openai), bare), 'https://gateway.example/v1')
+})
+
 test('the address is the request’s, else the operator’s, else the provider’s own', () => {
   const addressOf = (more: Partial<Target>, given: KeySettings) =>
     baseUrlOf(target(more), profileFor(target(more)), given)
