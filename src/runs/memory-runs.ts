@@ -4,23 +4,17 @@
  * `admit` is synchronous from its first to its last line, which is what makes fifty equal posts at once start one run. A
  * session's lock and an idempotency key name the run they belong to, and only that run's end frees them.
  */
-import type { DeliveryState } from '../contract/delivery.ts'
 import type { RunId } from '../contract/ids.ts'
-import { traceIdOf } from '../contract/trace-context.ts'
-import type { Callback } from '../contract/run-request.ts'
 import type { WriteJournal } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
 import type {
-  AckOutcome,
   Admission,
   AdmitOutcome,
   CallbackOutbox,
-  DeliveryAttempt,
   EventId,
   EventLog,
   EventReading,
-  RedeliverOutcome,
   ResultBytes,
   RunLease,
   RunQueue,
@@ -28,10 +22,14 @@ import type {
   RunView,
 } from './ports.ts'
 import { toDrop, type Kept, type RetentionLimits } from './retention.ts'
-import { addAttempt, keyOf, openEntry, restoredEntry, sessionKeyOf, viewOf } from './run-entry.ts'
+import { acceptedEntry, keptOf, keyOf, openEntry, restoredEntry, sessionKeyOf, viewOf } from './run-entry.ts'
 import type { EndedRun, RunEntry } from './run-entry.ts'
+import { Deliveries } from './deliveries.ts'
+import { KnownKeys } from './known-keys.ts'
+import { SessionLocks } from './session-locks.ts'
 import type { KnownKey } from './spool-record.ts'
 import { next, type RunEvent } from './state.ts'
+import { Waiters } from './waiters.ts'
 
 export interface MemoryRunsOptions extends RetentionLimits {
   /** At most so many runs are going at once; beyond it `admit` says `overloaded`. */
@@ -45,9 +43,6 @@ export interface MemoryRunsOptions extends RetentionLimits {
   readonly onDropped?: (runIds: readonly RunId[]) => void
 }
 
-/** SPEC §3.7. */
-const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000
-const MAX_KEYS = 200_000
 const SWEEP_MS = 30_000
 
 export interface MemoryRuns {
@@ -77,10 +72,10 @@ export function createMemoryRuns(options: MemoryRunsOptions): MemoryRuns {
 class Registry implements RunStore, RunQueue, EventLog {
   readonly #options: MemoryRunsOptions
   readonly #runs = new Map<string, RunEntry>()
-  /** Session key → the run that holds it. */
-  readonly #sessions = new Map<string, RunId>()
-  readonly #keys = new Map<string, KnownKey>()
-  readonly #idle = new Set<() => void>()
+  readonly #sessions = new SessionLocks()
+  readonly #keys = new KnownKeys()
+  readonly #idle = new Waiters()
+  readonly #deliveries: Deliveries
   readonly #sweeping: NodeJS.Timeout
   #handle: ((lease: RunLease) => Promise<void>) | null = null
   #running = 0
@@ -89,6 +84,11 @@ class Registry implements RunStore, RunQueue, EventLog {
 
   constructor(options: MemoryRunsOptions) {
     this.#options = options
+    this.#deliveries = new Deliveries({
+      ...options,
+      find: (runId) => this.#runs.get(runId),
+      move: (entry, event) => this.#move(entry, event),
+    })
     this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS)
     this.#sweeping.unref()
   }
@@ -103,25 +103,22 @@ class Registry implements RunStore, RunQueue, EventLog {
       this.#runs.set(run.runId, entry)
       this.#keptCount += 1
       this.#keptChars += run.result.json.length
-      if (entry.state === 'ended' && entry.sessionKey !== null) this.#sessions.set(entry.sessionKey, run.runId)
+      if (entry.state === 'ended') this.#sessions.take(entry.sessionKey, run.runId)
     }
-    for (const known of keys.toSorted((left, right) => left.expiresAt - right.expiresAt)) {
-      this.#keys.set(known.key, known)
-    }
+    this.#keys.restore(keys)
     this.#sweep()
   }
 
   revoke(runId: RunId): void {
     const entry = this.#runs.get(runId)
     if (entry?.record == null) return
-    const key = keyOf(entry.record.request)
-    if (this.#keys.get(key)?.runId === runId) this.#keys.delete(key)
+    this.#keys.forget(keyOf(entry.record.request), runId)
     this.#runs.delete(runId)
-    this.#free(entry)
+    this.#sessions.free(entry.sessionKey, entry.runId)
     entry.cancelled.abort()
     this.#oneLess()
-    wakeAll(entry.waiters)
-    wakeAll(entry.statusWaiters)
+    entry.waiters.wake()
+    entry.statusWaiters.wake()
   }
 
   // ------------------------------------------------------------------------------------------------------ store
@@ -130,29 +127,22 @@ class Registry implements RunStore, RunQueue, EventLog {
     const { request, fingerprint } = admission
     const now = Date.now()
     const key = keyOf(request)
-    const known = this.#keys.get(key)
-    if (known !== undefined && known.expiresAt > now) {
+    const known = this.#keys.find(key, now)
+    if (known !== undefined) {
       return { kind: known.fingerprint === fingerprint ? 'repeat' : 'conflict', runId: known.runId }
     }
     const sessionKey = sessionKeyOf(request)
-    const holder = sessionKey === null ? undefined : this.#runs.get(this.#sessions.get(sessionKey) ?? '')
+    const holder = this.#runs.get(this.#sessions.holderOf(sessionKey) ?? '')
     if (holder !== undefined) {
       return { kind: holder.state === 'running' ? 'run_active' : 'result_pending', runId: holder.runId }
     }
     if (this.#running >= this.#options.maxRuns) return { kind: 'overloaded' }
 
     const entry = openEntry(admission, now)
-    const began: KnownKey = { key, runId: entry.runId, fingerprint, expiresAt: now + IDEMPOTENCY_TTL_MS }
     this.#runs.set(entry.runId, entry)
-    this.#keys.delete(key)
-    this.#keys.set(key, began)
-    if (sessionKey !== null) this.#sessions.set(sessionKey, entry.runId)
-    const { model, provider } = request.targets[0]
-    const trace_id = traceIdOf(entry.runId, request.trace ?? null)
-    this.#options.journal(
-      { event: 'accepted', run_id: entry.runId, session_id: request.session_id, trace_id, provider, model },
-      () => ({ message: request.messages.at(-1) }),
-    )
+    const began = this.#keys.begin(key, entry.runId, fingerprint, now)
+    this.#sessions.take(sessionKey, entry.runId)
+    this.#options.journal(acceptedEntry(entry.runId, request), () => ({ message: request.messages.at(-1) }))
     this.#running += 1
     if (entry.record !== null) this.#options.onAdmitted?.(began, admission, entry.record)
     queueMicrotask(() => void this.#handle?.(this.#leaseOf(entry)))
@@ -165,13 +155,13 @@ class Registry implements RunStore, RunQueue, EventLog {
 
   async waitForStatus(runId: string, signal: AbortSignal): Promise<RunView | null> {
     const entry = this.#runs.get(runId)
-    if (entry?.result === null && entry.announced === null) await until(entry.statusWaiters, signal)
+    if (entry?.result === null && entry.announced === null) await entry.statusWaiters.until(signal)
     return viewOf(entry)
   }
 
   async waitForEnd(runId: string, signal: AbortSignal): Promise<RunView | null> {
     const entry = this.#runs.get(runId)
-    if (entry !== undefined && entry.result === null) await until(entry.waiters, signal)
+    if (entry !== undefined && entry.result === null) await entry.waiters.until(signal)
     return viewOf(entry)
   }
 
@@ -184,55 +174,11 @@ class Registry implements RunStore, RunQueue, EventLog {
     return 'requested'
   }
 
-  async ack(runId: string): Promise<AckOutcome> {
-    const entry = this.#runs.get(runId)
-    if (entry === undefined) return 'run_not_found'
-    if (entry.state === 'running') return 'run_active'
-    if (entry.state === 'ended') {
-      entry.delivery.state = 'acked'
-      this.#move(entry, 'acked')
-      this.#options.journal({ event: 'acked', run_id: runId })
-    }
-    this.#options.outbox.stop(entry.runId)
-    return 'stored'
-  }
-
-  async redeliver(runId: string): Promise<RedeliverOutcome> {
-    const entry = this.#runs.get(runId)
-    if (entry === undefined) return 'run_not_found'
-    if (entry.state === 'running') return 'run_active'
-    if (entry.callback === null) return 'no_callback'
-    if (entry.state === 'ended') entry.delivery.state = 'pending'
-    this.#options.journal({ event: 'redelivery', run_id: runId })
-    this.#options.outbox.again(entry.runId, entry.state === 'stored')
-    return 'begun'
-  }
-
-  async delivered(runId: string): Promise<void> {
-    const entry = this.#runs.get(runId)
-    if (entry?.state !== 'ended') return
-    entry.delivery.state = 'delivered'
-    this.#move(entry, 'delivered')
-    this.#options.journal({ event: 'delivered', run_id: runId })
-  }
-
-  async callback(runId: string): Promise<Callback | null> {
-    return this.#runs.get(runId)?.callback ?? null
-  }
-
-  async noteDelivery(runId: string, attempt: DeliveryAttempt, state: DeliveryState): Promise<void> {
-    const entry = this.#runs.get(runId)
-    if (entry === undefined) return
-    addAttempt(entry.delivery, attempt)
-    const made = entry.delivery.attempts_left_off + entry.delivery.attempts.length
-    this.#options.journal({ event: 'callback_attempt', run_id: runId, attempt: made, ...attempt })
-    if (entry.state !== 'ended') return
-    entry.delivery.state = state
-    if (state !== 'undelivered' && state !== 'gone') return
-    // From now on nobody but the harness can change that: the time it has for it begins.
-    entry.since = Date.now()
-    this.#options.journal({ event: 'undelivered', run_id: runId, gone: state === 'gone' })
-  }
+  ack: RunStore['ack'] = (runId) => this.#deliveries.ack(runId)
+  redeliver: RunStore['redeliver'] = (runId) => this.#deliveries.redeliver(runId)
+  delivered: RunStore['delivered'] = (runId) => this.#deliveries.delivered(runId)
+  callback: RunStore['callback'] = (runId) => this.#deliveries.callback(runId)
+  noteDelivery: RunStore['noteDelivery'] = (...told) => this.#deliveries.noteDelivery(...told)
 
   async counts(): Promise<{ readonly running: number; readonly undelivered: number }> {
     let undelivered = 0
@@ -247,7 +193,7 @@ class Registry implements RunStore, RunQueue, EventLog {
   }
 
   async drain(signal: AbortSignal): Promise<void> {
-    if (this.#running > 0) await until(this.#idle, signal)
+    if (this.#running > 0) await this.#idle.until(signal)
   }
 
   async read(runId: string, after: EventId | undefined, signal: AbortSignal): Promise<EventReading | null> {
@@ -265,7 +211,7 @@ class Registry implements RunStore, RunQueue, EventLog {
       announce: async (_record, done) => {
         entry.announced = done.data.status
         entry.events.append(done)
-        wakeAll(entry.statusWaiters)
+        entry.statusWaiters.wake()
       },
       finish: async (_record, result, done) => this.#finish(entry, result, done),
       append: (event) => entry.events.append(event),
@@ -288,7 +234,7 @@ class Registry implements RunStore, RunQueue, EventLog {
 
   #oneLess(): void {
     this.#running -= 1
-    if (this.#running === 0) wakeAll(this.#idle)
+    if (this.#running === 0) this.#idle.wake()
   }
 
   #move(entry: RunEntry, event: RunEvent): void {
@@ -296,34 +242,19 @@ class Registry implements RunStore, RunQueue, EventLog {
     entry.state = next(before, event)
     if (entry.state === before) return
     entry.since = Date.now()
-    if (entry.state === 'stored') this.#free(entry)
+    if (entry.state === 'stored') this.#sessions.free(entry.sessionKey, entry.runId)
     if (event !== 'finished') return
-    wakeAll(entry.waiters)
-    wakeAll(entry.statusWaiters)
-  }
-
-  /** Only the run that holds a session gives it back. */
-  #free(entry: RunEntry): void {
-    const { sessionKey, runId } = entry
-    if (sessionKey !== null && this.#sessions.get(sessionKey) === runId) this.#sessions.delete(sessionKey)
+    entry.waiters.wake()
+    entry.statusWaiters.wake()
   }
 
   #sweep(): void {
     const now = Date.now()
-    const kept: Kept[] = []
-    for (const { runId, result, state, since, delivery } of this.#runs.values()) {
-      if (result === null) continue
-      const isTried = state === 'ended' && delivery.state === 'pending'
-      kept.push({ runId, stored: state === 'stored', isTried, since, bytes: result.json.length })
-    }
+    const kept = [...this.#runs.values()].flatMap((entry) => keptOf(entry) ?? [])
     kept.sort((left, right) => left.since - right.since)
     const dropped = toDrop(kept, this.#options, now).flatMap((run) => this.#drop(run))
     if (dropped.length > 0) this.#options.onDropped?.(dropped)
-    // Keys stand in the order in which they were made, so the expired ones are at the front.
-    for (const [key, { expiresAt }] of this.#keys) {
-      if (expiresAt > now && this.#keys.size <= MAX_KEYS) break
-      this.#keys.delete(key)
-    }
+    this.#keys.expire(now)
   }
 
   #drop({ runId, stored, bytes }: Kept): RunId[] {
@@ -332,7 +263,7 @@ class Registry implements RunStore, RunQueue, EventLog {
     this.#runs.delete(runId)
     this.#keptCount -= 1
     this.#keptChars -= bytes
-    this.#free(entry)
+    this.#sessions.free(entry.sessionKey, entry.runId)
     this.#options.outbox.stop(entry.runId)
     if (!stored) this.#options.journal({ event: 'dropped_undelivered', run_id: runId })
     return [entry.runId]
@@ -341,21 +272,3 @@ class Registry implements RunStore, RunQueue, EventLog {
 
 /** Nothing takes a run away from the only process there is. */
 const NEVER = new AbortController().signal
-
-/** Resolves when one of the set is called, or the signal aborts. */
-function until(waiters: Set<() => void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const settle = () => {
-      waiters.delete(settle)
-      signal.removeEventListener('abort', settle)
-      resolve()
-    }
-    waiters.add(settle)
-    signal.addEventListener('abort', settle)
-    if (signal.aborted) settle()
-  })
-}
-
-function wakeAll(waiters: Set<() => void>): void {
-  for (const wake of waiters) wake()
-}

@@ -6,12 +6,16 @@ import { parseJson } from '../contract/json.ts'
 import type { RunResult, Status } from '../contract/result.ts'
 import { DEADLINE_GRACE_MS, type Callback, type RunRequest } from '../contract/run-request.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
+import { traceIdOf } from '../contract/trace-context.ts'
+import type { JournalEntry } from '../engine/ports.ts'
 import { openRecord, type RunRecord } from '../engine/record.ts'
 import { createRunEventLog, type RunEventLog } from './event-log.ts'
 import type { DeliveryState } from '../contract/delivery.ts'
 import { MAX_ATTEMPTS_KEPT, type Admission, type DeliveryAttempt, type DeliveryView } from './ports.ts'
 import type { ResultBytes, RunView } from './ports.ts'
+import type { Kept } from './retention.ts'
 import type { RunState } from './state.ts'
+import { Waiters } from './waiters.ts'
 
 export interface RunEntry {
   readonly runId: RunId
@@ -32,8 +36,8 @@ export interface RunEntry {
   /** When the state last changed, ms. */
   since: number
   /** Who waits for the result, and who for the status alone. */
-  readonly waiters: Set<() => void>
-  readonly statusWaiters: Set<() => void>
+  readonly waiters: Waiters
+  readonly statusWaiters: Waiters
 }
 
 /** What is known of a run's delivery; its attempts are bounded. */
@@ -49,11 +53,14 @@ export function openNotes(state: DeliveryState, attempts: readonly DeliveryAttem
   return notes
 }
 
-export function addAttempt(notes: DeliveryNotes, attempt: DeliveryAttempt): void {
+/** How many there have been, this one among them. */
+export function addAttempt(notes: DeliveryNotes, attempt: DeliveryAttempt): number {
   notes.attempts.push(attempt)
-  if (notes.attempts.length <= MAX_ATTEMPTS_KEPT) return
-  notes.attempts.shift()
-  notes.attempts_left_off += 1
+  if (notes.attempts.length > MAX_ATTEMPTS_KEPT) {
+    notes.attempts.shift()
+    notes.attempts_left_off += 1
+  }
+  return notes.attempts_left_off + notes.attempts.length
 }
 
 /** A run that ended in an earlier life of the engine. */
@@ -93,8 +100,8 @@ export function openEntry({ request, warnings }: Admission, now: number): RunEnt
     result: null,
     delivery: openNotes(request.callback === null ? 'none' : 'pending'),
     since: now,
-    waiters: new Set(),
-    statusWaiters: new Set(),
+    waiters: new Waiters(),
+    statusWaiters: new Waiters(),
   }
 }
 
@@ -129,8 +136,8 @@ export function restoredEntry(run: EndedRun): RunEntry {
     record: null,
     state: run.stored ? 'stored' : 'ended',
     delivery,
-    waiters: new Set(),
-    statusWaiters: new Set(),
+    waiters: new Waiters(),
+    statusWaiters: new Waiters(),
   }
 }
 
@@ -141,6 +148,19 @@ function eventsOf({ runId, result, done }: EndedRun): StreamEvent[] {
   if (steps > 0) events.push({ event: 'step', data: { step: steps, final: true } })
   if (steps > 0 && text !== '') events.push({ event: 'delta', data: { step: steps, offset: 0, text } })
   return [...events, done]
+}
+
+/** What the journal is told of a run's beginning. */
+export function acceptedEntry(runId: RunId, { session_id, targets, trace }: RunRequest): JournalEntry {
+  const [{ model, provider }] = targets
+  return { event: 'accepted', run_id: runId, session_id, trace_id: traceIdOf(runId, trace ?? null), provider, model }
+}
+
+/** As retention sees it; null: it goes on. */
+export function keptOf({ delivery, result, runId, since, state }: RunEntry): Kept | null {
+  if (result === null) return null
+  const isTried = state === 'ended' && delivery.state === 'pending'
+  return { runId, stored: state === 'stored', isTried, since, bytes: result.json.length }
 }
 
 export function viewOf(entry: RunEntry | undefined): RunView | null {
