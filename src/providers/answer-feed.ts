@@ -9,6 +9,7 @@
 import { createParser, type EventSourceParser } from 'eventsource-parser'
 import { parseJson } from '../contract/json.ts'
 import type { Reader } from './dialect.ts'
+import { type ForeignLine, ForeignLines } from './foreign-lines.ts'
 
 export interface AnswerHead {
   readonly status: number
@@ -39,6 +40,7 @@ export class AnswerFeed {
   readonly #head: AnswerHead
   readonly #decoder = new TextDecoder()
   readonly #parser: EventSourceParser
+  readonly #lines: ForeignLines
   #mode: 'unsure' | 'events' | 'document' = 'unsure'
   /** What came while unsure, without the white space before it. */
   #beginning = ''
@@ -62,6 +64,19 @@ export class AnswerFeed {
           this.fault ??= `one event is larger than ${MAX_EVENT_LENGTH} characters`
       },
     })
+    this.#lines = new ForeignLines({
+      stream: (text) => {
+        if (this.fault === null) this.#parser.feed(text)
+      },
+      foreign: (line) => this.#foreign(line),
+    })
+  }
+
+  /** Behind a finish reason nothing but usage is missing: what cannot be read there makes no half answer of a whole one. */
+  #foreign(line: ForeignLine): void {
+    if (this.fault !== null || this.#reader.progress === 'closed') return
+    if (line.kind === 'data') this.#reader.event(line.event, line.data)
+    else if (this.#reader.progress === 'open' && !this.#ended) this.fault = 'one line of the stream is no part of one'
   }
 
   bytes(chunk: Uint8Array): void {
@@ -86,6 +101,7 @@ export class AnswerFeed {
         else if (whole) this.fault = `empty stream: ${this.#named()} without a byte of an answer`
         return
       case 'events':
+        this.#lines.end()
         if (this.fault === null) this.#parser.feed('\n\n')
         return
       case 'document':
@@ -97,7 +113,7 @@ export class AnswerFeed {
     if (text === '' || this.fault !== null) return
     switch (this.#mode) {
       case 'events':
-        this.#parser.feed(text)
+        this.#lines.feed(text)
         return
       case 'document':
         this.#keep(text)
@@ -118,7 +134,7 @@ export class AnswerFeed {
       this.#keep(beginning)
     } else if (this.#saysStream() ? first !== '<' : FIELDS.some((field) => beginning.startsWith(field))) {
       this.#mode = 'events'
-      this.#parser.feed(beginning)
+      this.#lines.feed(beginning)
     } else if (this.#saysStream() || !FIELDS.some((field) => field.startsWith(beginning))) {
       this.fault = this.#misfit()
     } else {

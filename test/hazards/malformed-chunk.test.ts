@@ -55,6 +55,51 @@ test('an event that is no JSON, anywhere, fails the attempt, and the next one an
   )
 })
 
+test('a line that lost its beginning, or a page inside the stream, fails the attempt as an event does', async () => {
+  await everyVendor(({ provider }) =>
+    everyCase(
+      ['ent":"b"}}]}', '<html><body>502 Bad Gateway</body></html>', '\0{"choices":'].map(
+        (line) => [line, line] as const,
+      ),
+      async (line) => {
+        const conversation = new Conversation(await world.open())
+        conversation.user('Where is order 77?')
+        const { faults, result } = await conversation.run(provider, [
+          (answer) => {
+            answer.text('It is ')
+            answer.raw(`${line}\n\n`)
+            answer.text('shipped.')
+            answer.cut()
+          },
+          { text: 'It is on its way.' },
+        ])
+        assert.deepEqual([faults, result.status, result.text], [[], 'completed', 'It is on its way.'])
+        assert.deepEqual(
+          result.usage.attempts.map(({ error_code: code }) => code),
+          ['malformed', null],
+        )
+      },
+    ),
+  )
+})
+
+test('an error that a gateway wrote into the stream as a bare line of JSON is that error, with an end mark behind it too', async () => {
+  await everyVendor(async ({ provider }) => {
+    const conversation = new Conversation(await world.open())
+    conversation.user('Where is order 77?')
+    const { result } = await conversation.run(provider, [
+      (answer) => {
+        answer.text('Half an ans')
+        answer.raw('{"error":{"message":"Insufficient balance","code":402}}\n\ndata: [DONE]\n\n')
+        answer.cut()
+      },
+    ])
+    assert.deepEqual([result.status, result.error?.code], ['failed', 'provider_quota'])
+    assert.deepEqual([result.text, result.usage.attempts.length], ['Half an ans', 1])
+    await goesOn(conversation, provider)
+  })
+})
+
 test('events that are empty, unknown or of no use here change nothing', async () => {
   await everyVendor(async ({ provider }) => {
     const conversation = new Conversation(await world.open())
