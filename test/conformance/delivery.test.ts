@@ -133,11 +133,12 @@ test('§7.2 CB-04: every 2xx is stored, whatever its body; the journal keeps sta
   for (const [status, type] of [
     [200, 'text/html'],
     [202, 'text/plain'],
+    [204, 'text/plain'],
     [206, 'application/octet-stream'],
   ] as const) {
     const receiver = await startReceiver(t, [
       (_request, response) => {
-        response.writeHead(status, { 'content-type': type }).end('<h1>Please sign in</h1>')
+        response.writeHead(status, { 'content-type': type }).end(status === 204 ? undefined : '<h1>Please sign in</h1>')
       },
     ])
     const meta = { session_id: `any-2xx-${status}` }
@@ -155,23 +156,27 @@ test('§7.2 CB-04: every 2xx is stored, whatever its body; the journal keeps sta
 })
 
 test('§7.2 CB-03: a redirect is a failed try and is not followed, so that no other host sees the secret', async (t) => {
-  const client = await engine.client()
+  const own = await ownEngine(t, { CALLBACK_SCHEDULE: '0,0,0,0,0,0' })
+  const client = new EngineClient(own)
   const elsewhere = await startReceiver(t)
   const to = `${elsewhere.url}/stolen`
   const receiver = await startReceiver(
     t,
-    [301, 307, 308].map((status) => (_request: Received, response) => {
-      response.writeHead(status, { location: to }).end()
+    [301, 302, 303, 307, 308, 302, 302].map((status, index) => (_request: Received, response) => {
+      const places = [to, to, to, to, to, 'http://169.254.169.254/latest/meta-data/', '/result']
+      response.writeHead(status, { location: places[index] }).end()
     }),
   )
   const accepted = await client.start(runBody({ callback: receiver.callback() }))
   const view = await viewOnce(client, accepted.run_id, ({ delivery }) => delivery.state === 'undelivered')
   assert.deepEqual(
     view.delivery.attempts.map(({ status }) => status),
-    [301, 307, 308],
+    [301, 302, 303, 307, 308, 302, 302],
   )
-  assert.ok(view.delivery.attempts.every(({ error }) => error !== null))
+  assert.ok(view.delivery.attempts.every(({ error, fault }) => error !== null && fault === 'redirect'))
   assert.equal(elsewhere.received.length, 0)
+  assert.equal(receiver.received.length, 7)
+  await endInPeace(own)
 })
 
 test('§7.2 CB-05: after the last try the session waits for an ack, and the result stays readable', async (t) => {

@@ -8,7 +8,7 @@ import { startReceiver } from '../fakes/callback-receiver.ts'
 import { ok, startTools } from '../fakes/tool-server.ts'
 import { errorOf, runBody, type Accepted, type EngineClient } from './engine-client.ts'
 import { landmarks, openStream, screenOf, type ReadEvent } from './event-stream.ts'
-import { gate } from './facts.ts'
+import { gate, Signal, within } from './facts.ts'
 import { send } from './http.ts'
 import { sharedEngine } from './shared-engine.ts'
 
@@ -318,6 +318,57 @@ test('§9 after a reset the shown text is the new attempt’s alone, also where 
   // SS-09: one end, and nothing behind it.
   assert.deepEqual(names(shown), ['start', 'step', 'delta', 'wait', 'done'])
 })
+
+test('§9 SS-09: a run that fails or is cancelled in the middle of text has one end, which nothing follows', async (t) => {
+  const client = await engine.client()
+  const half: Play = (answer) => answer.text('Half of')
+  const failing: Play = async (answer, request) => {
+    answer.text('Half of')
+    if (request.number === 1) answer.cut()
+    else answer.raw('data: {"error":{"message":"gone","code":401},"choices":[]}\n\n')
+  }
+  const formats = ['', '&format=ai-sdk', '&format=ag-ui']
+  const ends = ['event: done', 'data: [DONE]', '"type":"RUN_(FINISHED|ERROR)"']
+  for (const [status, plays] of [
+    ['cancelled', [half]],
+    ['failed', [failing, failing, failing]],
+  ] as const) {
+    const provider = await startProvider(t, plays)
+    const accepted = await client.start(runBody({ llm: provider.llm() }))
+    const readers = await Promise.all(formats.map((format) => openRaw(`${accepted.stream_url}${format}`)))
+    await readers[0]?.until('Half of')
+    if (status === 'cancelled') assert.equal((await client.cancel(accepted.run_id)).status, 200)
+    for (const [index, reader] of readers.entries()) {
+      const raw = await reader.ended
+      const last = raw.trimEnd().split('\n\n').at(-1) ?? ''
+      assert.match(last, new RegExp(String(ends[index]).replace(/[[\]]/g, '\\$&')), `${status} ${formats[index]}`)
+      assert.equal(raw.match(new RegExp(String(ends[index]).replace(/[[\]]/g, '\\$&'), 'g'))?.length, 1)
+      assert.ok(raw.indexOf('Half of') < raw.length - last.length)
+    }
+    assert.equal((await client.view(accepted.run_id)).status, status)
+  }
+})
+
+/** A stream of any form, as text. */
+async function openRaw(url: string) {
+  const response = await fetch(url)
+  const decoder = new TextDecoder()
+  const changed = new Signal()
+  let raw = ''
+  const ended = (async () => {
+    for await (const chunk of response.body ?? []) {
+      raw += decoder.decode(chunk as Uint8Array, { stream: true })
+      changed.emit()
+    }
+    return raw
+  })()
+  const until = (text: string) =>
+    within(
+      changed.until(() => raw.includes(text)),
+      () => `no ${text} in ${raw}`,
+    )
+  return { ended: within(ended, () => `the stream goes on: ${raw}`), until }
+}
 
 test('§9 a fixed sentence is shown like an answer', async (t) => {
   const client = await engine.client()

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import canonicalize from 'canonicalize'
 import type { Json, JsonObject } from '../../src/contract/json.ts'
 import type { RunResult } from '../../src/contract/result.ts'
@@ -453,15 +453,62 @@ test('§5.4 TH-09: an endless body is read to its bound and no further', async (
   assert.ok(written < 16 * 1024 * 1024, `${written} bytes were taken`)
 })
 
-test('§5.4 TH-08: a body that inflates beyond the bound is cut there', async (t) => {
-  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, 0x20))
-  const bombs: ToolAnswering = (_call, response) => {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
-    response.end(bomb)
+test('§5.4 TH-08: a body that inflates beyond the bound is cut there, and one that is packed twice is not unpacked', async (t) => {
+  const spaces = Buffer.alloc(64 * 1024 * 1024, 0x20)
+  const packed = gzipSync(spaces)
+  const quick = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }
+  const bombs: Readonly<Record<string, readonly [encoding: string, body: Buffer, shown: RegExp]>> = {
+    gzip: ['gzip', packed, /larger than 1048576 bytes/],
+    brotli: ['br', brotliCompressSync(spaces, quick), /larger than 1048576 bytes/],
+    twice: ['gzip, gzip', gzipSync(packed), /compressed in a way that cannot be read/],
+    two_headers: ['gzip', gzipSync(packed), /compressed in a way that cannot be read/],
   }
-  const { result, seen } = await play(t, [['bombs', {}]], { bombs })
-  assert.deepEqual(statuses(result), ['error'])
-  assert.match(errorShown(seen[0]), /larger than|compressed/)
+  const bombing =
+    (name: string, encoding: string, body: Buffer): ToolAnswering =>
+    (_call, response) => {
+      response.setHeader('content-encoding', name === 'two_headers' ? [encoding, encoding] : encoding)
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(body)
+    }
+  const names = Object.keys(bombs)
+  const { calls, result, seen } = await play(
+    t,
+    names.map((name) => [name, {}] as const),
+    Object.fromEntries(Object.entries(bombs).map(([name, [encoding, body]]) => [name, bombing(name, encoding, body)])),
+  )
+  assert.deepEqual(statuses(result), ['error', 'error', 'error', 'error'])
+  assert.equal(calls.length, 4)
+  for (const call of calls) assert.equal(call.headers['accept-encoding'], 'identity')
+  for (const [index, name] of names.entries()) assert.match(errorShown(seen[index]), bombs[name]?.[2] ?? /^$/, name)
+})
+
+test('§5.1 TH-10: headers of the connection and of others are dropped with a warning, and the tool meets its own', async (t) => {
+  const headers = {
+    'X-B': 'ok',
+    Host: 'evil.example',
+    Connection: 'upgrade',
+    'Transfer-Encoding': 'chunked',
+    'Content-Length': '3',
+    'Content-Type': 'text/plain',
+    'Accept-Encoding': 'gzip',
+    Cookie: 'SECRET',
+    'Idempotency-Key': 'SECRET',
+    traceparent: 'SECRET',
+  }
+  const { calls, result } = await play(t, [['getOrders', {}]], { getOrders: ok(1) }, { tool: { headers } })
+  const [call] = calls
+  assert.equal(call?.headers['x-b'], 'ok')
+  assert.match(String(call?.headers.host), /^127\.0\.0\.1:\d+$/)
+  assert.equal(call?.headers['content-type'], 'application/json')
+  assert.equal(Number(call?.headers['content-length']), call?.bytes.length)
+  assert.equal(call?.headers['transfer-encoding'], undefined)
+  assert.doesNotMatch(JSON.stringify(call?.headers), /SECRET|evil/)
+  assert.deepEqual(
+    result.warnings.map(({ code, path }) => [code, path]),
+    Object.keys(headers)
+      .slice(1)
+      .map((name) => ['header_dropped', `tools[0].headers["${name}"]`]),
+  )
 })
 
 test('§5.6 a long result is cut on a character border, says so, and what the model sees fits and is whole JSON', async (t) => {
@@ -557,7 +604,7 @@ test('§5.7 a late result before the word accepted was read, and one that is an 
   assert.deepEqual(seen, [{ result: 'before' }, { error: 'nothing found' }])
 })
 
-test('§5.7 410: a result that comes when the call is over, and one for a call of another run', async (t) => {
+test('§5.7 TH-06, 410: a result that comes when the call is over, and one for a call of another run', async (t) => {
   const { calls, result, seen } = await play(
     t,
     [
