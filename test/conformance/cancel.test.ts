@@ -1,19 +1,23 @@
 /** SPEC §2.5, failures CA: a cancel in every phase of a run is answered within a second, and whatever was open upstream is closed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '../../src/contract/json.ts'
 import type { RunResult } from '../../src/contract/result.ts'
 import { asksFor, refuses, says, silent, startProvider } from '../fakes/provider-server.ts'
 import { startReceiver } from '../fakes/callback-receiver.ts'
 import { hangs, headOnly, ok, startTools } from '../fakes/tool-server.ts'
 import { errorOf, resultText, runBody, user, type Accepted, type EngineClient } from './engine-client.ts'
-import { gate } from './facts.ts'
-import { send } from './http.ts'
+import { gate, within } from './facts.ts'
+import { open, send } from './http.ts'
 import { messagesRequest } from './provider-request.ts'
+import type { Received } from './recording-server.ts'
 import { sharedEngine } from './shared-engine.ts'
 
-/** SPEC and failures CA-06, CA-08: the bound on a cancel. */
+/** SPEC and failures CA-08: the bound on a cancel. */
 const BOUND_MS = 1000
+/** Failures CA-06: from the cancel until everything upstream is closed. */
+const CLOSED_MS = 500
 
 const ORIGIN = 'https://app.example'
 const engine = sharedEngine({ KEY_CONCURRENCY: '1', ALLOWED_ORIGINS: ORIGIN, CALLBACK_SCHEDULE: '0' })
@@ -30,6 +34,21 @@ async function cancelled(client: EngineClient, { run_id }: Accepted): Promise<Ru
   assert.equal(result.status, 'cancelled')
   assert.equal(result.stop_reason, 'cancelled')
   assert.equal(result.error, null)
+  return result
+}
+
+/** The same, with what was open upstream: each connection is cut, and soon. */
+async function closes(client: EngineClient, accepted: Accepted, upstream: readonly Received[]): Promise<RunResult> {
+  const before = performance.now()
+  const closed = Promise.all(
+    upstream.map(async (request) => {
+      assert.equal(await request.closed, 'cut')
+      return performance.now() - before
+    }),
+  )
+  const result = await cancelled(client, accepted)
+  const took = Math.max(...(await within(closed, () => 'a connection is still open')))
+  assert.ok(took < CLOSED_MS, `closed after ${Math.round(took)} ms`)
   return result
 }
 
@@ -74,8 +93,7 @@ test('CA-06 before the headers: the socket is closed, and what it may have cost 
   const provider = await startProvider(t, [silent])
   const accepted = await client.start(runBody({ llm: provider.llm() }))
   const request = await provider.nth(1)
-  const result = await cancelled(client, accepted)
-  assert.equal(await request.closed, 'cut')
+  const result = await closes(client, accepted, [request])
   await provider.idle()
   assert.deepEqual([result.text, result.messages, result.answer_source], ['', [], null])
   const [attempt] = result.usage.attempts
@@ -90,8 +108,7 @@ test('CA-06 while the model only thinks', async (t) => {
   const body = runBody({ llm: provider.llm(), stream: { reasoning: true } })
   const accepted = await client.start(body)
   await (await client.stream(accepted)).event('reasoning')
-  const result = await cancelled(client, accepted)
-  assert.equal(await (await provider.nth(1)).closed, 'cut')
+  const result = await closes(client, accepted, [await provider.nth(1)])
   assert.equal(result.text, '')
 })
 
@@ -105,8 +122,7 @@ test('CA-04 in the middle of text: exactly what the reader has seen is kept, and
   const accepted = await client.start(runBody({ llm: provider.llm() }))
   const reader = await client.stream(accepted)
   await reader.event('delta', ({ text }) => text.endsWith('word19 '))
-  const result = await cancelled(client, accepted)
-  assert.equal(await (await provider.nth(1)).closed, 'cut')
+  const result = await closes(client, accepted, [await provider.nth(1)])
   await provider.idle()
 
   const events = await reader.ended()
@@ -136,8 +152,8 @@ test('CA-02 in a batch of tools: what has not begun never starts, and the next r
   const accepted = await client.start(runBody({ ...given, llm: provider.llm(), messages: [question] }))
   // Eight are under way at once.
   await tools.nth(8)
-  const result = await cancelled(client, accepted)
-  for (const call of tools.calls) assert.equal(await call.closed, 'cut')
+  const result = await closes(client, accepted, tools.calls.slice(0, 8))
+  assert.equal(tools.calls.length, 8)
   assert.equal(tools.calls.length, 8)
   assert.deepEqual(
     result.tool_calls.map(({ status }) => status),
@@ -188,6 +204,90 @@ test('CA-06 in a pause that the provider asked for: it is never asked again', as
   const [attempt] = result.usage.attempts
   assert.deepEqual([attempt?.status, attempt?.error_code, attempt?.http_status], ['failed', 'rate', 429])
   assert.equal(result.usage.complete, true)
+})
+
+test('CA-05 half of an answer of a tool, plain or packed, and an error of its connection behind the cancel', async (t) => {
+  const client = await engine.client()
+  const packed = gzipSync(JSON.stringify(ok('x'.repeat(100_000))))
+  const json = { 'content-type': 'application/json' }
+  const later = new Map<string, () => void>()
+  const tools = await startTools(t, {
+    head: headOnly(200, json),
+    body: (_call, response) => void response.writeHead(200, json).write('{"status":"ok","result":"ha'),
+    packed: (_call, response) => {
+      response.writeHead(200, { ...json, 'content-encoding': 'gzip' }).write(packed.subarray(0, 60))
+    },
+    late: (_call, response) => void later.set('late', () => response.writeHead(500).end('late')),
+    reset: (_call, response) => void later.set('reset', () => response.socket?.resetAndDestroy()),
+  })
+  const hold = gate()
+  const other = await startProvider(t, [
+    async (answer) => {
+      answer.text('Still ')
+      await hold.opened
+      answer.text('here.')
+      answer.finish()
+    },
+  ])
+  const neighbour = await client.start(runBody({ llm: other.llm() }))
+  for (const [n, name] of ['head', 'body', 'packed', 'late', 'reset'].entries()) {
+    const provider = await startProvider(t, [asksFor([name, {}])])
+    const accepted = await client.start(runBody({ llm: provider.llm(), tools: [tools.tool(name)] }))
+    const call = await tools.nth(n + 1)
+    const result = await closes(client, accepted, [call])
+    later.get(name)?.()
+    assert.deepEqual(
+      result.tool_calls.map(({ attempts, status }) => [status, attempts]),
+      [['unknown', 1]],
+      name,
+    )
+  }
+  assert.equal(tools.calls.length, 5)
+  hold.open()
+  assert.equal((await client.result(neighbour)).text, 'Still here.')
+})
+
+test('CA-05 while the result is delivered: it has ended, and its receiver is not disturbed', async (t) => {
+  const client = await engine.client()
+  const hold = gate()
+  const receiver = await startReceiver(t, [
+    async (_request, response) => {
+      await hold.opened
+      response.writeHead(204).end()
+    },
+  ])
+  const accepted = await client.start(runBody({ callback: receiver.callback() }))
+  const delivery = await receiver.nth(1)
+  const answer = await client.cancel(accepted.run_id)
+  assert.deepEqual([answer.status, answer.json<RunResult>().status], [200, 'completed'])
+  assert.equal(delivery.text, `{"payload":${answer.text}}`)
+  hold.open()
+  assert.equal(await delivery.closed, 'whole')
+  assert.equal(receiver.received.length, 1)
+})
+
+test('CA-05 whoever cancels may go away before the answer: the run is cancelled all the same', async (t) => {
+  const client = await engine.client()
+  const hold = gate()
+  const provider = await startProvider(t, [
+    async (answer) => {
+      answer.text('Half')
+      await hold.opened
+      answer.finish()
+    },
+  ])
+  const accepted = await client.start(runBody({ llm: provider.llm(), limits: { on_cancel: 'drain' } }))
+  const reader = await client.stream(accepted)
+  await reader.event('delta')
+  const url = `${client.address}/runs/${accepted.run_id}/cancel`
+  const call = open({ url, method: 'POST', headers: client.authorization })
+  const left = assert.rejects(call.answer)
+  assert.equal((await reader.ended()).at(-1)?.event, 'done')
+  await call.leave()
+  await left
+  hold.open()
+  const result = (await client.cancel(accepted.run_id)).json<RunResult>()
+  assert.deepEqual([result.status, result.text, result.usage.complete], ['cancelled', 'Half', true])
 })
 
 test('CA-05 a provider that goes on writing after the cancel changes nothing, and other runs go on', async (t) => {
@@ -259,6 +359,7 @@ test('CA-09 many cancels at once give one result, and the session waits for its 
     client.post(runBody({ meta })),
   ])
   assert.equal(first.text, second.text)
+  assert.equal(resultText(await client.send(`/runs/${accepted.run_id}`)), first.text)
   assert.ok(view.status === 'running' || view.status === 'cancelled')
   assert.equal(other.status, 409)
   errorOf(await client.post(runBody({ meta })), 409, 'result_pending')

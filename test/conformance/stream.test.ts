@@ -198,7 +198,7 @@ test('§9 CA-07: a reader that leaves changes nothing for the run, and its callb
   const hold = gate()
   const provider = await startProvider(t, [
     async (answer) => {
-      answer.text('Nobody ')
+      for (const word of ['Nobody ', 'at ', 'all ']) answer.text(word)
       await hold.opened
       answer.text('reads this.')
       answer.finish()
@@ -207,10 +207,11 @@ test('§9 CA-07: a reader that leaves changes nothing for the run, and its callb
   const receiver = await startReceiver(t)
   const accepted = await client.start(runBody({ llm: provider.llm(), callback: receiver.callback() }))
   const reader = await client.stream(accepted)
-  await reader.event('delta')
+  await reader.event('delta', ({ text }) => text.endsWith('all '))
   reader.leave()
   hold.open()
-  assert.match((await receiver.nth(1)).text, /"text":"Nobody reads this\."/)
+  const { text } = await receiver.nth(1)
+  assert.match(text, /"status":"completed",.*"text":"Nobody at all reads this\."/)
 })
 
 test('§9 offsets count UTF-16 units, and no event is cut inside a character', async (t) => {
