@@ -44,7 +44,7 @@ export interface Settings extends ProviderSettings {
   readonly undeliveredTtlMs: number
   readonly maxResults: number
   readonly maxResultBytes: number
-  /** CALLBACK_SCHEDULE, in ms here: the pauses between the tries of a delivery. */
+  /** CALLBACK_SCHEDULE, in ms here: the pauses between the attempts of a delivery. */
   readonly callbackPausesMs: readonly number[]
   readonly shutdownGraceMs: number
   /** LOG_DIR: where the journal is kept beside memory; null: nowhere. The folder is there. */

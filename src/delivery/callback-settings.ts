@@ -35,5 +35,5 @@ export function parseSchedule(items: readonly string[]): Parsed<readonly number[
     return { ok: true, value: seconds.map((pause) => pause * 1000) }
   }
   const bounds = `at most ${MOST_PAUSES} of them and ${MOST_SECONDS} (3 days) in all`
-  return { ok: false, fault: `must be the pauses between tries in seconds, ${bounds}, such as 5,10,20,45` }
+  return { ok: false, fault: `must be the pauses between attempts in seconds, ${bounds}, such as 5,10,20,45` }
 }

@@ -1,9 +1,9 @@
 /**
- * One try to deliver one result: posts it through the gate and says what came of it. It decides nothing about further
- * tries, and never throws.
+ * One attempt to deliver one result: posts it through the gate and says what came of it. It decides nothing about
+ * further attempts, and never throws.
  *
- * Any 2xx means stored (SPEC §7.1): the answer's body is not read for meaning. A redirect is a failed try and is not
- * followed, so that no other host sees the secret.
+ * Any 2xx means stored (SPEC §7.1): the answer's body is not read for meaning. A redirect is a failed attempt and is
+ * not followed, so that no other host sees the secret.
  */
 import type { DeliveryFault } from '../contract/delivery.ts'
 import { deliverySpanId, type Sampler, traceHeaders } from '../contract/trace-context.ts'
@@ -14,8 +14,8 @@ import { timeLimit } from '../egress/time-limit.ts'
 import type { DeliveryAttempt } from '../runs/ports.ts'
 import { type Envelope, headersOf, type Secrets } from './envelope.ts'
 
-/** For one try, from the first byte out to the last byte of the answer that is read. */
-const TRY_TIMEOUT_MS = 10_000
+/** For one attempt, from the first byte out to the last byte of the answer that is read. */
+const ATTEMPT_TIMEOUT_MS = 10_000
 
 /** So much of an answer is read and thrown away, which keeps the connection usable; beyond it the connection is cut. */
 const MAX_ANSWER_BYTES = 65_536
@@ -29,25 +29,25 @@ export interface DeliverParts {
   readonly secrets: Secrets | null
   /** Which traces are recorded. Default: none is. */
   readonly sampler?: Sampler | undefined
-  /** Default: `TRY_TIMEOUT_MS`. */
-  readonly tryTimeoutMs?: number
+  /** Default: `ATTEMPT_TIMEOUT_MS`. */
+  readonly attemptTimeoutMs?: number
 }
 
-export interface TryOutcome {
+export interface DeliveryOutcome {
   readonly kind: 'stored' | 'failed' | 'gone'
   /** What the receiver's Retry-After asks for, ms; null: nothing. */
   readonly askedMs: number | null
   readonly attempt: Omit<DeliveryAttempt, 'next_at'>
 }
 
-/** Aborting `signal` ends the try at once, as a failed one. */
-export async function deliver(letter: Envelope, parts: DeliverParts, signal: AbortSignal): Promise<TryOutcome> {
-  const { egress, sampler = null, secrets, tryTimeoutMs = TRY_TIMEOUT_MS } = parts
+/** Aborting `signal` ends the attempt at once, as a failed one. */
+export async function deliver(letter: Envelope, parts: DeliverParts, signal: AbortSignal): Promise<DeliveryOutcome> {
+  const { egress, sampler = null, secrets, attemptTimeoutMs = ATTEMPT_TIMEOUT_MS } = parts
   const { callback, runId } = letter
   const startedAt = Date.now()
   const at = instantText(startedAt)
   if (secrets === null) return unsigned(at)
-  const limit = timeLimit(tryTimeoutMs, signal)
+  const limit = timeLimit(attemptTimeoutMs, signal)
   const answer = await egress.request({
     purpose: 'callback',
     method: 'POST',
@@ -60,10 +60,10 @@ export async function deliver(letter: Envelope, parts: DeliverParts, signal: Abo
     signal: limit.signal,
   })
   const { fault, error } = limit.isOver()
-    ? { fault: 'timeout' as const, error: `no answer within ${tryTimeoutMs} ms` }
+    ? { fault: 'timeout' as const, error: `no answer within ${attemptTimeoutMs} ms` }
     : problem(answer)
   const response = answer.kind === 'response' ? answer.response : null
-  const outcome: TryOutcome = {
+  const outcome: DeliveryOutcome = {
     kind: fault === null ? 'stored' : fault === 'gone' ? 'gone' : 'failed',
     askedMs: response === null ? null : retryAfterMs(response.headers, Date.now()),
     attempt: {
@@ -111,7 +111,7 @@ function mediaType(contentType: string, secrets: Secrets): string | null {
 }
 
 /** A run that was taken while there was a secret, and outlasted a change of the settings. */
-function unsigned(at: string): TryOutcome {
+function unsigned(at: string): DeliveryOutcome {
   return {
     kind: 'failed',
     askedMs: null,

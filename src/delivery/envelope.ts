@@ -1,5 +1,5 @@
 /**
- * What a callback carries: one body, made once, and the headers of one try. Pure. SPEC §7.1.
+ * What a callback carries: one body, made once, and the headers of one attempt. Pure. SPEC §7.1.
  *
  * Signed after Standard Webhooks (https://github.com/standard-webhooks/standard-webhooks, symmetric scheme `v1`). Done
  * with node:crypto over the body's own bytes: the scheme is one HMAC, and a result can be megabytes.
@@ -13,7 +13,7 @@ export type Secrets = readonly [string, ...string[]]
 export interface Envelope {
   readonly runId: string
   readonly callback: Callback
-  /** The same bytes at every try. */
+  /** The same bytes at every attempt. */
   readonly body: Uint8Array
 }
 
@@ -23,8 +23,8 @@ export function envelope(runId: string, callback: Callback, resultJson: string):
 }
 
 /**
- * The headers of a try at `atMs`, lower-case. The callback's own come first and win over none of the engine's. From try to
- * try only `webhook-timestamp` and, with it, the signature differ; `webhook-id` is the run's id.
+ * The headers of an attempt at `atMs`, lower-case. The callback's own come first and win over none of the engine's.
+ * From attempt to attempt only `webhook-timestamp` and, with it, the signature differ; `webhook-id` is the run's id.
  */
 export function headersOf(letter: Envelope, secrets: Secrets, atMs: number): Record<string, string> {
   const own = Object.entries(letter.callback.headers).map(([name, value]) => [name.toLowerCase(), value])

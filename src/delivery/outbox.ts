@@ -2,8 +2,9 @@
  * Carries ended runs' results to their callbacks: acts on what `schedule.ts` decides. Each run goes its own way, so a
  * receiver that is down or slow delays nobody else.
  *
- * The store stays the authority: before each try it is asked whether the harness has the result by now, and it is told
- * of every try. What is here is only what is under way, and no result between two tries: a schedule may last for days.
+ * The store stays the authority: before each attempt it is asked whether the harness has the result by now, and it is
+ * told of every attempt. What is here is only what is under way, and no result between two attempts: a schedule may
+ * last for days.
  */
 import { instantText } from '../contract/instant.ts'
 import type { DeliveryState } from '../contract/delivery.ts'
@@ -19,7 +20,7 @@ export interface OutboxOptions extends DeliverParts {
   readonly store: Pick<RunStore, 'get' | 'callback' | 'delivered' | 'noteDelivery'>
   /** Told of a bug: a store that rejects. Never given a secret. */
   readonly onBug: (runId: RunId, error: unknown) => void
-  /** Milliseconds before the second try and each later one. Default: `PAUSES_MS`. */
+  /** Milliseconds before the second attempt and each later one. Default: `PAUSES_MS`. */
   readonly pausesMs?: readonly number[]
   /** From 0 to 1. Default: `Math.random`. */
   readonly random?: () => number
@@ -29,11 +30,11 @@ export interface OutboxOptions extends DeliverParts {
 interface Courier {
   readonly runId: RunId
   state: Delivery
-  /** When its first try was due, ms. */
+  /** When its first attempt was due, ms. */
   begunAt: number
   /** Asked for by hand when the harness had the result: that it has it is no reason to stop. */
   evenStored: boolean
-  /** Its pause was cut short by a flush: the try after it was the last. */
+  /** Its pause was cut short by a flush: the attempt after it was the last. */
   flushed: boolean
   /** Ends the pause it is in, if it is in one. */
   hurry: () => void
@@ -100,7 +101,7 @@ export function createOutbox(options: OutboxOptions): CallbackOutbox {
     courier.hurry()
   }
 
-  /** Each delivery gets one more try at once: a process that is about to go has no better moment for it. */
+  /** Each delivery gets one more attempt at once: a process that is about to go has no better moment for it. */
   async function flush(signal: AbortSignal): Promise<void> {
     flushing = true
     const giveUp = () => {
@@ -129,7 +130,7 @@ async function turn(courier: Courier, callback: Callback, options: OutboxOptions
     move(courier, { kind: 'acked' }, pausesMs)
     return
   }
-  if (move(courier, { kind: 'due' }, pausesMs).kind !== 'trying') return
+  if (move(courier, { kind: 'due' }, pausesMs).kind !== 'sending') return
   const { kind, askedMs, attempt } = await deliver(letter, options, signal)
   const elapsedMs = Date.now() - courier.begunAt
   const state = move(courier, kind === 'failed' ? { kind, roll: random(), askedMs, elapsedMs } : { kind }, pausesMs)
@@ -144,8 +145,8 @@ function move(courier: Courier, event: DeliveryEvent, pausesMs: readonly number[
 }
 
 /**
- * Made for one try: the store has the result anyway. null: the harness has it by now, or it is not kept any more, and there
- * is nobody left to deliver for.
+ * Made for one attempt: the store has the result anyway. null: the harness has it by now, or it is not kept any more,
+ * and there is nobody left to deliver for.
  */
 async function letterFor(
   { runId, evenStored }: Courier,
@@ -172,7 +173,7 @@ function pause(ms: number, courier: Courier): Promise<void> {
 function stateTold(state: Delivery): DeliveryState {
   switch (state.kind) {
     case 'waiting':
-    case 'trying':
+    case 'sending':
       return 'pending'
     case 'stopped':
       return 'acked'

@@ -1,9 +1,9 @@
 /**
- * How many tries may be on the wire to one receiver at once. A receiver that hangs holds up its own deliveries and no
- * other's, and one that comes back after an outage is not met by all of them in the same moment.
+ * How many attempts may be on the wire to one receiver at once. A receiver that hangs holds up its own deliveries and
+ * no other's, and one that comes back after an outage is not met by all of them in the same moment.
  */
 
-/** Tries on the wire to one receiver. */
+/** Attempts on the wire to one receiver. */
 export const LANE_WIDTH = 16
 
 export interface ReceiverLanes {

@@ -1,6 +1,6 @@
 /**
- * Tells ERROR_WEBHOOK_URL of errors, as `error-digest.ts` decides: one post at a time, one try each, from a bounded queue. It
- * delays nobody and never throws; a post that fails is logged and forgotten. SPEC §12.5.
+ * Tells ERROR_WEBHOOK_URL of errors, as `error-digest.ts` decides: one post at a time, one attempt each, from a bounded
+ * queue. It delays nobody and never throws; a post that fails is logged and forgotten. SPEC §12.5.
  *
  * Signed like a callback, without X-Engine-Secret: who hears of errors need not know the secret.
  */

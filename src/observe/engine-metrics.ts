@@ -215,18 +215,18 @@ function keyMetrics(registry: Registry) {
 
 function outsideMetrics(registry: Registry) {
   return {
-    callbackTries: registry.counter({
+    callbackAttempts: registry.counter({
       name: 'theloop_callback_attempts_total',
-      help: 'Tries to deliver a result, by the class of the answer (none: there was no answer).',
+      help: 'Attempts to deliver a result, by the class of the answer (none: there was no answer).',
       labels: closed('answer'),
     }),
     callbackSeconds: registry.histogram(
-      { name: 'theloop_callback_duration_seconds', help: 'One try to deliver a result.' },
+      { name: 'theloop_callback_duration_seconds', help: 'One attempt to deliver a result.' },
       WAIT_S,
     ),
     results: registry.counter({
       name: 'theloop_results_total',
-      help: 'What became of results: delivered, acked, undelivered (the last try failed), dropped (nobody had stored it).',
+      help: 'What became of results: delivered, acked, undelivered (the last attempt failed), dropped (nobody had stored it).',
       labels: closed('outcome'),
     }),
     requests: registry.counter({

@@ -63,7 +63,7 @@ export function createJournalMetrics(metrics: EngineMetrics): RecordEntry {
       case 'call_not_sent':
         return metrics.callsUnsent.add([labelOf(entry['status']), labelOf(entry['reason'])])
       case 'callback_attempt':
-        metrics.callbackTries.add([answerClass(entry['status'])])
+        metrics.callbackAttempts.add([answerClass(entry['status'])])
         return metrics.callbackSeconds.observe([], secondsOf(entry['duration_ms']))
       case 'delivered':
       case 'acked':

@@ -47,7 +47,7 @@ const TELL_AGAIN_MS = 60_000
 /** Of an answer; a receiver says in it which spans it did not take. */
 const MAX_ANSWER_BYTES = 65_536
 
-/** Worth another try, by the OTLP specification. */
+/** Worth another attempt, by the OTLP specification. */
 const RETRIED = new Set([429, 502, 503, 504])
 
 type Outcome = { readonly kind: 'taken'; readonly rejected: number } | Failure

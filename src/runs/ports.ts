@@ -35,7 +35,7 @@ export type AdmitOutcome =
   /** It could not be made to outlast a restart, and that was promised: nothing was started. */
   | { readonly kind: 'not_kept' }
 
-/** One try to deliver the result. */
+/** One attempt to deliver the result. */
 export interface DeliveryAttempt {
   readonly at: string
   readonly status: number | null
@@ -44,18 +44,18 @@ export interface DeliveryAttempt {
   readonly fault: DeliveryFault | null
   readonly error: string | null
   readonly duration_ms: number
-  /** When the next try is due; null: none is. */
+  /** When the next attempt is due; null: none is. */
   readonly next_at: string | null
 }
 
-/** So many tries of one run are kept, the newest. */
+/** So many attempts of one run are kept, the newest. */
 export const MAX_ATTEMPTS_KEPT = 50
 
 export interface DeliveryView {
   readonly state: DeliveryState
   /** At most `MAX_ATTEMPTS_KEPT`, oldest first. */
   readonly attempts: readonly DeliveryAttempt[]
-  /** Tries before these. */
+  /** Attempts before these. */
   readonly attempts_left_off: number
 }
 
@@ -89,18 +89,18 @@ export interface RunStore {
   /** Resolves once there is a result, or null for a run nobody knows. */
   waitForEnd(runId: string, signal: AbortSignal): Promise<RunView | null>
   requestCancel(runId: string): Promise<'none' | 'ended' | 'requested'>
-  /** "I have stored this result": frees the session, stops the callback's tries. Idempotent. */
+  /** "I have stored this result": frees the session, stops the callback's attempts. Idempotent. */
   ack(runId: string): Promise<AckOutcome>
   /**
-   * The callback is sent again, from the first try on, whether or not the harness has the result. A session that is free
-   * stays free.
+   * The callback is sent again, from the first attempt on, whether or not the harness has the result. A session that is
+   * free stays free.
    */
   redeliver(runId: string): Promise<RedeliverOutcome>
   /** The callback, or the written answer of a waited POST, got through. */
   delivered(runId: string): Promise<void>
   /** Where the run's result is to be sent; null: it has no callback, or nobody knows it. */
   callback(runId: string): Promise<Callback | null>
-  /** Every try to deliver is noted; `undelivered` after the last, `gone` after a 410. What is delivered or acked stays so. */
+  /** Every attempt is noted; `undelivered` after the last, `gone` after a 410. What is delivered or acked stays so. */
   noteDelivery(runId: string, attempt: DeliveryAttempt, state: DeliveryState): Promise<void>
   counts(): Promise<{ readonly running: number; readonly undelivered: number }>
 }
@@ -156,7 +156,7 @@ export interface CallbackOutbox {
   add(runId: RunId): void
   /** Tries now, and begins the schedule anew. `stored`: the harness has the result, which is no reason to stop. */
   again(runId: RunId, stored: boolean): void
-  /** The harness has the result: no further try is begun, and a wait for one ends now. Called by `ack`. Idempotent. */
+  /** The harness has the result: no further attempt begins, and a wait for one ends now. Called by `ack`. Idempotent. */
   stop(runId: RunId): void
   /** Ends when everything taken is delivered or given up, or when the signal aborts. */
   flush(signal: AbortSignal): Promise<void>

@@ -5,7 +5,7 @@
 export interface RetentionLimits {
   /** A stored result stays readable for this long, ms. */
   readonly resultTtlMs: number
-  /** A result nobody has stored stays for this long after its last try, ms; then the session is free again. */
+  /** A result nobody has stored stays for this long after its last attempt, ms; then the session is free again. */
   readonly undeliveredTtlMs: number
   readonly maxResults: number
   readonly maxResultBytes: number
@@ -17,7 +17,7 @@ export interface Kept {
   readonly stored: boolean
   /** Its callback is still being tried: it does not grow too old, however long the schedule is. */
   readonly isTried: boolean
-  /** When it was stored, else when its last try had failed, else when it ended. */
+  /** When it was stored, else when its last attempt had failed, else when it ended. */
   readonly since: number
   /** Size of its result, UTF-16 units: half of what a double-width string takes, all of a plain one. */
   readonly bytes: number

@@ -49,11 +49,11 @@ export const RunAnswer = closed({
         fault: nullable(oneWordOf(DELIVERY_FAULTS, 'null: a 2xx came')),
         error: nullable(Type.String()),
         duration_ms: Type.Integer({ minimum: 0 }),
-        next_at: nullable(instant('when the next try is due; null: none is')),
+        next_at: nullable(instant('when the next attempt is due; null: none is')),
       }),
       { maxItems: MAX_ATTEMPTS_KEPT },
     ),
-    attempts_left_off: Type.Integer({ minimum: 0, description: 'tries before these' }),
+    attempts_left_off: Type.Integer({ minimum: 0, description: 'attempts before these' }),
   }),
   result: Type.Unsafe<unknown>({ oneOf: [RunResult, { type: 'null' }] }),
 })

@@ -84,8 +84,8 @@ const TRACE = {
 }
 
 const SIGNED = {
-  'webhook-id': 'the same at every try',
-  'webhook-timestamp': 'of this try, seconds since the epoch',
+  'webhook-id': 'the same at every attempt',
+  'webhook-timestamp': 'of this attempt, seconds since the epoch',
   'webhook-signature': 'v1, and a HMAC a secret, separated by spaces: https://www.standardwebhooks.com/',
 }
 
@@ -129,7 +129,7 @@ const operations: Record<RouteName, Operation> = {
     errors: ['run_not_found', 'too_large', 'draining'],
   },
   ackRun: {
-    summary: 'The result is stored: frees the session, stops the tries of the callback',
+    summary: 'The result is stored: frees the session, stops the attempts of the callback',
     answers: [{ status: 200, says: 'stored, now or before', bodies: ['AckedRun'] }],
     errors: ['run_not_found', 'run_active', 'too_large'],
   },

@@ -85,10 +85,10 @@ test('§12.2, §7.3 with STATE_DIR what a crashed engine could not deliver is de
   await (await client.stream(accepted)).event('delta')
   first.signal('SIGUSR2')
   await endsByFault(first, 'uncaughtException')
-  const tries = receiver.received.length
+  const attempts = receiver.received.length
 
   const second = new EngineClient(await ownEngine(t, { STATE_DIR: state, CALLBACK_SCHEDULE: '0' }))
-  const payload = payloadOf(await receiver.nth(tries + 1))
+  const payload = payloadOf(await receiver.nth(attempts + 1))
   assert.deepEqual([payload.run_id, payload.status, payload.text], [accepted.run_id, 'failed', 'Half of'])
   assert.deepEqual((await second.view(accepted.run_id)).result, payload)
 })

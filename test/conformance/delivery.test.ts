@@ -1,4 +1,4 @@
-/** SPEC §7, §2.6, failures CB: a result reaches its callback, the same bytes at every try, until somebody has stored it. */
+/** SPEC §7, §2.6, failures CB: a result reaches its callback, the same bytes at every attempt, until somebody has stored it. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
@@ -20,7 +20,7 @@ function headerOf({ headers }: Received, name: string): string {
   return String(value)
 }
 
-/** Asks until a view is as expected: the receiver knows of a try before the engine has read its answer. */
+/** Asks until a view is as expected: the receiver knows of an attempt before the engine has read its answer. */
 async function viewOnce(client: EngineClient, runId: string, fits: (view: RunView) => boolean): Promise<RunView> {
   const ask = async (): Promise<RunView> => {
     for (;;) {
@@ -80,19 +80,19 @@ test('§7.1 a secret of the form whsec_ signs with what its base64 stands for', 
   assert.ok(!own.stdout().includes(secret))
 })
 
-test('§7.2 CB-01: 500, 500, 200: three tries with identical bytes, the same as GET and as the waited answer', async (t) => {
+test('§7.2 CB-01: 500, 500, 200: three attempts with identical bytes, the same as GET and as the waited answer', async (t) => {
   const client = await engine.client()
   const provider = await startProvider(t, [says('Привет 🙂')])
   const receiver = await startReceiver(t, [500, 500, 200])
   const body = runBody({ llm: provider.llm(), callback: receiver.callback() })
   const waited = await client.post({ ...body, wait: true })
-  const tries = await Promise.all([1, 2, 3].map((number) => receiver.nth(number)))
-  const [first, second, third] = tries
+  const attempts = await Promise.all([1, 2, 3].map((number) => receiver.nth(number)))
+  const [first, second, third] = attempts
   assert.ok(first !== undefined && second !== undefined && third !== undefined)
   assert.ok(first.bytes.equals(second.bytes) && first.bytes.equals(third.bytes))
   assert.equal(payloadText(first), waited.text)
   for (const name of ['webhook-id', 'x-engine-secret', 'content-type', 'content-length']) {
-    assert.equal(new Set(tries.map((one) => headerOf(one, name))).size, 1, name)
+    assert.equal(new Set(attempts.map((one) => headerOf(one, name))).size, 1, name)
   }
   // CB-06: bytes, not characters.
   assert.equal(Number(headerOf(first, 'content-length')), first.bytes.length)
@@ -155,7 +155,7 @@ test('§7.2 CB-04: every 2xx is stored, whatever its body; the journal keeps sta
   }
 })
 
-test('§7.2 CB-03: a redirect is a failed try and is not followed, so that no other host sees the secret', async (t) => {
+test('§7.2 CB-03: a redirect is a failed attempt and is not followed, so that no other host sees the secret', async (t) => {
   const own = await ownEngine(t, { CALLBACK_SCHEDULE: '0,0,0,0,0,0' })
   const client = new EngineClient(own)
   const elsewhere = await startReceiver(t)
@@ -179,7 +179,7 @@ test('§7.2 CB-03: a redirect is a failed try and is not followed, so that no ot
   await endInPeace(own)
 })
 
-test('§7.2 CB-05: after the last try the session waits for an ack, and the result stays readable', async (t) => {
+test('§7.2 CB-05: after the last attempt the session waits for an ack, and the result stays readable', async (t) => {
   const client = await engine.client()
   const receiver = await startReceiver(t, [503])
   const meta = { session_id: 'receiver-down' }
@@ -197,7 +197,7 @@ test('§7.2 CB-05: after the last try the session waits for an ack, and the resu
   assert.equal(receiver.received.length, 3)
 })
 
-test('§7.2 a connection that breaks, and one that nobody takes, are failed tries', async (t) => {
+test('§7.2 a connection that breaks, and one that nobody takes, are failed attempts', async (t) => {
   const client = await engine.client()
   const receiver = await startReceiver(t, [(_request, response) => void response.destroy(), 200])
   const accepted = await client.start(runBody({ callback: receiver.callback() }))
@@ -216,7 +216,7 @@ test('§7.2 a connection that breaks, and one that nobody takes, are failed trie
   )
 })
 
-test('§7.2 a 410 ends the tries: gone, readable, fetched and acked as ever', async (t) => {
+test('§7.2 a 410 ends the attempts: gone, readable, fetched and acked as ever', async (t) => {
   const client = await engine.client()
   const receiver = await startReceiver(t, [410, 204])
   const meta = { session_id: 'receiver-gone' }
@@ -233,7 +233,7 @@ test('§7.2 a 410 ends the tries: gone, readable, fetched and acked as ever', as
   assert.equal(receiver.received.length, 1)
 })
 
-test("§7.2 a receiver's Retry-After moves the next try, within the schedule, and GET tells when it is due", async (t) => {
+test("§7.2 a receiver's Retry-After moves the next attempt, within the schedule, and GET tells when it is due", async (t) => {
   const own = await ownEngine(t, { CALLBACK_SCHEDULE: '0,60' })
   const client = new EngineClient(own)
   const receiver = await startReceiver(t, [
@@ -310,7 +310,7 @@ test('ID-06 an ack before there is a result stores nothing: 409, and the callbac
   assert.equal(payloadOf(await receiver.nth(1)).text, 'Late.')
 })
 
-test('CB-07 an ack while a try is on the wire: no further try, and the next run of the session is not touched', async (t) => {
+test('CB-07 an ack while an attempt is on the wire: no further attempt, and the next run of the session is not touched', async (t) => {
   const client = await engine.client()
   const hold = gate()
   const receiver = await startReceiver(t, [
@@ -347,7 +347,7 @@ test('CB-07 an ack from inside the callback, before it is answered', async (t) =
   assert.deepEqual([view.delivery.state, view.delivery.attempts[0]?.status], ['acked', 500])
 })
 
-test('CB-07 an ack between two tries stops them, and a shutdown does not send what is acked', async (t) => {
+test('CB-07 an ack between two attempts stops them, and a shutdown does not send what is acked', async (t) => {
   const own = await ownEngine(t, { CALLBACK_SCHEDULE: '60' })
   const client = new EngineClient(own)
   const receiver = await startReceiver(t, [500])

@@ -263,7 +263,7 @@ test('§10 EG-07: a listed name that points inside is refused where it is called
   assert.deepEqual([result.status, result.tool_calls[0]?.status], ['completed', 'error'])
   const [, answer] = result.messages
   assert.equal(answer?.role === 'tool' && answer.error, 'this tool’s address is not allowed'.replace('’', "'"))
-  // The callback as well: both tries of it.
+  // The callback as well: both attempts of it.
   const process = await POINTING_INSIDE.process()
   const line = await process.line(({ event, run_id }) => event === 'callback_attempt' && run_id === result.run_id)
   assert.equal(line['status'], null)

@@ -285,7 +285,7 @@ test('SE-01: what a run that an earlier life left has of secrets is cleared like
   }
 })
 
-test('§7.3 killed between two tries of a callback: the next life delivers the same bytes', async (t) => {
+test('§7.3 killed between two attempts of a callback: the next life delivers the same bytes', async (t) => {
   const { start, kill } = lives(t, { CALLBACK_SCHEDULE: '60' })
   const receiver = await startReceiver(t, [500, 204])
   const first = await start()

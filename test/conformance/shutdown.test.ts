@@ -166,7 +166,7 @@ test('§12.2 a connection on which nobody ever spoke does not hold up the end', 
   assert.deepEqual(await within(engine.exited, () => 'a mute connection keeps the process alive', 6000), PEACE)
 })
 
-test('§12.2 a callback that waits for its next try is given one more, and then the process goes', async (t) => {
+test('§12.2 a callback that waits for its next attempt is given one more, and then the process goes', async (t) => {
   const engine = await ownEngine(t, { CALLBACK_SCHEDULE: '60,60,60' })
   const client = new EngineClient(engine)
   const good = await startReceiver(t, [500, 200])
@@ -182,7 +182,7 @@ test('§12.2 a callback that waits for its next try is given one more, and then 
   assert.equal(good.received.length, 2)
   assert.equal(bad.received.length, 2)
   assertQuiet(engine)
-  // Nothing more can happen once both have had their one more try.
+  // Nothing more can happen once both have had their one more attempt.
   assert.ok(took < 4000, `it took ${Math.round(took)} ms`)
 })
 

@@ -73,7 +73,7 @@ test('a receiver that writes its head byte by byte has ten seconds for all of it
     drips.push(setInterval(() => socket.write('H'), 2))
     socket.write('HTTP/1.1 200 OK\r\nx-drip: ')
   })
-  const { attempt, state } = await delivered(t, url, undefined, { tryTimeoutMs: 60 })
+  const { attempt, state } = await delivered(t, url, undefined, { attemptTimeoutMs: 60 })
   assert.deepEqual([attempt.status, attempt.fault, state], [null, 'timeout', 'undelivered'])
   assert.ok(attempt.duration_ms < 2000)
 })
@@ -96,16 +96,16 @@ const answers: readonly (readonly [string, string, number | null, DeliveryFault 
   ['429', 'HTTP/1.1 429 Too Many\r\ncontent-length: 0\r\n\r\n', 429, 'status'],
 ]
 for (const [name, text, code, fault] of answers) {
-  test(`a receiver that answers ${name}: one try, told for what it is`, async (t) => {
+  test(`a receiver that answers ${name}: one attempt, told for what it is`, async (t) => {
     const url = await blunt(t, (socket) => socket.end(text))
-    const { attempt, state } = await delivered(t, url, undefined, { tryTimeoutMs: 5000 })
+    const { attempt, state } = await delivered(t, url, undefined, { attemptTimeoutMs: 5000 })
     assert.deepEqual([attempt.status, attempt.fault], [code, fault])
     assert.equal(state, fault === null ? 'delivered' : 'undelivered')
     assert.doesNotMatch(JSON.stringify(attempt), /secret|hook/)
   })
 }
 
-test('a receiver that closes before it has read a large result is a failed try, with the status it managed to say', async (t) => {
+test('a receiver that closes before it has read a large result is a failed attempt, with the status it managed to say', async (t) => {
   const silent = await blunt(t, (socket) => socket.destroy())
   const cut = await delivered(t, silent, LARGE)
   assert.deepEqual([cut.attempt.status, cut.attempt.fault, cut.state], [null, 'reset', 'undelivered'])
@@ -128,7 +128,7 @@ test('a large result has its length said in advance and comes whole', async (t) 
   assert.equal(got?.body.toString(), `{"payload":${LARGE}}`)
 })
 
-test('TLS that cannot be trusted is a failed try of its own kind: a stranger, a wrong name, plain text, TLS where none is', async (t) => {
+test('TLS that cannot be trusted is a failed attempt of its own kind: a stranger, a wrong name, plain text, TLS where none is', async (t) => {
   const server = tls.createServer(otherCertificate, (socket) =>
     socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'),
   )
@@ -147,7 +147,7 @@ test('TLS that cannot be trusted is a failed try of its own kind: a stranger, a 
 })
 
 test('one dead receiver with three hundred deliveries delays nobody: every other one has its result at once', async (t) => {
-  const { runs, outbox } = open(t, { tryTimeoutMs: 600_000 })
+  const { runs, outbox } = open(t, { attemptTimeoutMs: 600_000 })
   const dead = await listening(
     t,
     net.createServer(() => {}),
@@ -166,7 +166,7 @@ test('one dead receiver with three hundred deliveries delays nobody: every other
   await eventually(() =>
     Array.from({ length: 200 }, (_, at) => idOf(300 + at)).every((id) => runs.runs.get(id)?.view.state === 'stored'),
   )
-  // All of them in the time of less than one try to the dead one.
+  // All of them in the time of less than one attempt to the dead one.
   assert.ok(Date.now() - startedAt < 8000)
   assert.equal(runs.runs.get(idOf(0))?.view.state, 'ended')
   await outbox.flush(AbortSignal.abort())

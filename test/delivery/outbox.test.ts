@@ -1,4 +1,4 @@
-/** Deliveries over real sockets: tries, pauses, acks, receivers that misbehave, shutdown. */
+/** Deliveries over real sockets: attempts, pauses, acks, receivers that misbehave, shutdown. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import v8 from 'node:v8'
@@ -69,7 +69,7 @@ test("a result is posted with its secret, its signature and the callback's heade
   assert.deepEqual(runs.calls, [`note ${ID} 200 delivered`, `delivered ${ID}`])
 })
 
-test('CB-01, CB-06: 500, 500, 200: the same bytes and id each time, with pauses from the end of each try', async (t) => {
+test('CB-01, CB-06: 500, 500, 200: the same bytes and id each time, with pauses from the end of each attempt', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_700_000_000_000 })
   const { runs, outbox } = open(t)
   const receiver = await startReceiver(t, status(500), status(503), status(200))
@@ -103,7 +103,7 @@ test('CB-01, CB-06: 500, 500, 200: the same bytes and id each time, with pauses 
   )
 })
 
-test("CB-05: five failed tries are undelivered; the run keeps its result and is nobody's", async (t) => {
+test("CB-05: five failed attempts are undelivered; the run keeps its result and is nobody's", async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const { runs, outbox } = open(t)
   const receiver = await startReceiver(t, status(500))
@@ -123,7 +123,7 @@ test("CB-05: five failed tries are undelivered; the run keeps its result and is 
   await receiver.count(6)
 })
 
-test('CB-03: a redirect is a failed try: not followed, the secret stays with the first host', async (t) => {
+test('CB-03: a redirect is a failed attempt: not followed, the secret stays with the first host', async (t) => {
   const other = await startReceiver(t, status(200))
   const { runs, outbox } = open(t, { pausesMs: [0, 0, 0, 0] })
   const locations = [other.url, 'http://169.254.169.254/latest', '/elsewhere', other.url]
@@ -192,7 +192,7 @@ test('SE-01: a content type that is none, or says the secret back, is not noted'
 })
 
 test('a 2xx is delivered by its head: a body that never ends holds nothing up and is cut', async (t) => {
-  const { runs, outbox } = open(t, { tryTimeoutMs: 600_000 })
+  const { runs, outbox } = open(t, { attemptTimeoutMs: 600_000 })
   const endless: Reply = (response) => {
     response.writeHead(200)
     const more = () => {
@@ -209,7 +209,7 @@ test('a 2xx is delivered by its head: a body that never ends holds nothing up an
   await eventually(() => receiver.got[0]?.response.destroyed === true)
 })
 
-test("a body that stops is let go of when its try's time is over", async (t) => {
+test("a body that stops is let go of when its attempt's time is over", async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const { runs, outbox } = open(t)
   const receiver = await startReceiver(t, (response) => void response.writeHead(200).write('a'))
@@ -221,7 +221,7 @@ test("a body that stops is let go of when its try's time is over", async (t) => 
   await eventually(() => receiver.got[0]?.response.destroyed === true)
 })
 
-test('each try has ten seconds; then the connection is cut and the next pause begins', async (t) => {
+test('each attempt has ten seconds; then the connection is cut and the next pause begins', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const { runs, outbox } = open(t)
   const receiver = await startReceiver(t, () => {}, status(200))
@@ -247,7 +247,7 @@ const faults: [string, Reply | null, RegExp][] = [
   ['a receiver that is not there', null, /127\.0\.0\.1/],
 ]
 for (const [name, reply, message] of faults) {
-  test(`${name} is a failed try, told by host only`, async (t) => {
+  test(`${name} is a failed attempt, told by host only`, async (t) => {
     const { runs, outbox } = open(t, { pausesMs: [] })
     const receiver = await startReceiver(t, reply ?? status(200))
     // Port 1 is nobody's.
@@ -263,7 +263,7 @@ for (const [name, reply, message] of faults) {
   })
 }
 
-test('a callback the gate does not let out is a failed try that names the reason and the host', async (t) => {
+test('a callback the gate does not let out is a failed attempt that names the reason and the host', async (t) => {
   const { runs, outbox } = open(t, { pausesMs: [] })
   ended(runs, 'https://not-listed.example/secret-path?x=secret')
   outbox.add(ID)
@@ -271,7 +271,7 @@ test('a callback the gate does not let out is a failed try that names the reason
   assert.equal(attemptsOf(runs)[0]?.error, 'not let out to not-listed.example: host_not_listed')
 })
 
-test('CB-07: an ack in a pause ends it at once: no further try', async (t) => {
+test('CB-07: an ack in a pause ends it at once: no further attempt', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const { runs, outbox } = open(t)
   const receiver = await startReceiver(t, status(500))
@@ -302,7 +302,7 @@ test('a delivery that was stopped in a pause is over: the run can be taken again
   await outbox.flush(never())
 })
 
-test('CB-07: an ack that only the store knows of is found before the next try', async (t) => {
+test('CB-07: an ack that only the store knows of is found before the next attempt', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const { runs, outbox } = open(t)
   const receiver = await startReceiver(t, status(500))
@@ -315,7 +315,7 @@ test('CB-07: an ack that only the store knows of is found before the next try', 
   assert.equal(receiver.got.length, 1)
 })
 
-test('CB-07: an ack while a try is on the wire lets it land, and begins no other', async (t) => {
+test('CB-07: an ack while an attempt is on the wire lets it land, and begins no other', async (t) => {
   for (const code of [200, 500]) {
     const { runs, outbox } = open(t)
     const receiver = await startReceiver(t, () => {}, status(200))
@@ -332,7 +332,7 @@ test('CB-07: an ack while a try is on the wire lets it land, and begins no other
   }
 })
 
-test('an ack before the first try sends nothing', async (t) => {
+test('an ack before the first attempt sends nothing', async (t) => {
   const { runs, outbox } = open(t)
   const receiver = await startReceiver(t, status(200))
   ended(runs, receiver.url)
@@ -398,7 +398,7 @@ test('a receiver that hangs delays its own deliveries only, and is never met by 
   assert.deepEqual([hanging.got.length, bugs], [ids.length, []])
 })
 
-test('a flush ends a pause for one more try at once', async (t) => {
+test('a flush ends a pause for one more attempt at once', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const { runs, outbox } = open(t)
   const receiver = await startReceiver(t, status(500), status(200))
@@ -410,8 +410,8 @@ test('a flush ends a pause for one more try at once', async (t) => {
   assert.equal(deliveryOf(runs), 'delivered')
 })
 
-test('a flush that is given up lets go of tries, pauses and lanes at once and leaves the results undelivered', async (t) => {
-  const { runs, outbox, bugs } = open(t, { tryTimeoutMs: 600_000 })
+test('a flush that is given up lets go of attempts, pauses and lanes at once and leaves the results undelivered', async (t) => {
+  const { runs, outbox, bugs } = open(t, { attemptTimeoutMs: 600_000 })
   const hanging = await startReceiver(t, () => {})
   const failing = await startReceiver(t, status(500))
   const ids = Array.from({ length: LANE_WIDTH + 2 }, (_, index) =>
@@ -493,7 +493,7 @@ test("a receiver's Retry-After, in seconds or as a date, makes a pause longer, n
   const receiver = await startReceiver(
     t,
     asks('30'),
-    // 40 s after the second try, which was due at 22:13:50.
+    // 40 s after the second attempt, which was due at 22:13:50.
     asks('Tue, 14 Nov 2023 22:14:30 GMT'),
     asks('86400'),
     status(500, { 'retry-after': 'soon' }),
@@ -565,7 +565,7 @@ test('sent again in a pause: the pause ends now and the schedule begins anew', a
   assert.equal(deliveryOf(runs), 'delivered')
 })
 
-test('sent again while a try is on the wire: that try is the first of the new ones, and no second one is beside it', async (t) => {
+test('sent again while an attempt is on the wire: that attempt is the first of the new ones, and no second one is beside it', async (t) => {
   const { runs, outbox } = open(t, { pausesMs: [0] })
   const receiver = await startReceiver(t, status(500), () => {}, status(500), status(200))
   ended(runs, receiver.url)
@@ -577,7 +577,7 @@ test('sent again while a try is on the wire: that try is the first of the new on
   receiver.got[1]?.response.writeHead(500).end()
   await receiver.count(3)
   await outbox.flush(never())
-  // One pause: the try on the wire, and one more.
+  // One pause: the attempt on the wire, and one more.
   assert.equal(receiver.got.length, 3)
   assert.equal(deliveryOf(runs), 'undelivered')
 })
@@ -603,7 +603,7 @@ test('what the harness has is sent again when that is asked for, the same bytes,
   assert.deepEqual([receiver.got.length, deliveryOf(again.runs)], [3, 'delivered'])
 })
 
-test('without a secret nothing is sent: a run that outlasted a change of the settings fails its tries and says why', async (t) => {
+test('without a secret nothing is sent: a run that outlasted a change of the settings fails its attempts and says why', async (t) => {
   const { runs, outbox } = open(t, { pausesMs: [], secrets: null })
   const receiver = await startReceiver(t, status(200))
   ended(runs, receiver.url)
@@ -616,7 +616,7 @@ test('without a secret nothing is sent: a run that outlasted a change of the set
   )
 })
 
-test('a run that is dropped while it waits for its next try ends there', async (t) => {
+test('a run that is dropped while it waits for its next attempt ends there', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const { runs, outbox } = open(t)
   const receiver = await startReceiver(t, status(500))
@@ -629,7 +629,7 @@ test('a run that is dropped while it waits for its next try ends there', async (
   assert.equal(receiver.got.length, 1)
 })
 
-test('between two tries nothing of a result is held: three hundred deliveries of 1 MB that wait are a few ids', async (t) => {
+test('between two attempts nothing of a result is held: three hundred deliveries of 1 MB that wait are a few ids', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const egress: Egress = {
     request: async () => ({ kind: 'fault', fault: { kind: 'connect', message: 'no' } }),

@@ -11,7 +11,7 @@ const failed = (roll: number, askedMs: number | null = null, elapsedMs = 0): Del
   elapsedMs,
 })
 
-test('five tries over pauses of 5, 10, 20 and 45 s, the first at once, then undelivered', () => {
+test('five attempts over pauses of 5, 10, 20 and 45 s, the first at once, then undelivered', () => {
   let state = FIRST
   const pauses: number[] = []
   while (!isOver(state)) {
@@ -20,19 +20,19 @@ test('five tries over pauses of 5, 10, 20 and 45 s, the first at once, then unde
     state = next(next(state, { kind: 'due' }, PAUSES_MS), failed(0), PAUSES_MS)
   }
   assert.deepEqual(pauses, [0, 5_000, 10_000, 20_000, 45_000])
-  assert.deepEqual(state, { kind: 'undelivered', tries: 5 })
+  assert.deepEqual(state, { kind: 'undelivered', attempts: 5 })
 })
 
 test('jitter lengthens a pause by a tenth at most and never shortens it', () => {
-  const trying: Delivery = { kind: 'trying', tries: 1 }
-  assert.deepEqual(next(trying, failed(0), PAUSES_MS), { kind: 'waiting', tries: 1, pauseMs: 5_000 })
-  assert.deepEqual(next(trying, failed(1), PAUSES_MS), { kind: 'waiting', tries: 1, pauseMs: 5_500 })
+  const sending: Delivery = { kind: 'sending', attempts: 1 }
+  assert.deepEqual(next(sending, failed(0), PAUSES_MS), { kind: 'waiting', attempts: 1, pauseMs: 5_000 })
+  assert.deepEqual(next(sending, failed(1), PAUSES_MS), { kind: 'waiting', attempts: 1, pauseMs: 5_500 })
 })
 
 test('a receiver that asks for more time gets it, up to the end of the schedule; what it asks shortens nothing', () => {
-  const trying = (tries: number): Delivery => ({ kind: 'trying', tries })
-  const pauseAfter = (tries: number, askedMs: number, elapsedMs: number) => {
-    const state = next(trying(tries), failed(0, askedMs, elapsedMs), PAUSES_MS)
+  const sending = (attempts: number): Delivery => ({ kind: 'sending', attempts })
+  const pauseAfter = (attempts: number, askedMs: number, elapsedMs: number) => {
+    const state = next(sending(attempts), failed(0, askedMs, elapsedMs), PAUSES_MS)
     return state.kind === 'waiting' ? state.pauseMs : state.kind
   }
   assert.equal(pauseAfter(1, 30_000, 0), 30_000)
@@ -41,29 +41,29 @@ test('a receiver that asks for more time gets it, up to the end of the schedule;
   assert.equal(pauseAfter(2, 86_400_000, 79_000), 10_000)
   assert.equal(pauseAfter(2, 86_400_000, 500_000), 10_000)
   assert.equal(pauseAfter(5, 30_000, 0), 'undelivered')
-  assert.deepEqual(next(trying(1), failed(1, 30_000), PAUSES_MS), { kind: 'waiting', tries: 1, pauseMs: 33_000 })
+  assert.deepEqual(next(sending(1), failed(1, 30_000), PAUSES_MS), { kind: 'waiting', attempts: 1, pauseMs: 33_000 })
 })
 
 test('every state takes every event: what does not fit changes nothing', () => {
-  const waiting: Delivery = { kind: 'waiting', tries: 1, pauseMs: 5 }
-  const trying: Delivery = { kind: 'trying', tries: 2 }
-  const delivered: Delivery = { kind: 'delivered', tries: 2 }
-  const undelivered: Delivery = { kind: 'undelivered', tries: 2 }
-  const stopped: Delivery = { kind: 'stopped', tries: 2 }
-  const gone: Delivery = { kind: 'gone', tries: 2 }
+  const waiting: Delivery = { kind: 'waiting', attempts: 1, pauseMs: 5 }
+  const sending: Delivery = { kind: 'sending', attempts: 2 }
+  const delivered: Delivery = { kind: 'delivered', attempts: 2 }
+  const undelivered: Delivery = { kind: 'undelivered', attempts: 2 }
+  const stopped: Delivery = { kind: 'stopped', attempts: 2 }
+  const gone: Delivery = { kind: 'gone', attempts: 2 }
   const table: [Delivery, DeliveryEvent['kind'], Delivery][] = [
-    [waiting, 'due', trying],
+    [waiting, 'due', sending],
     [waiting, 'stored', waiting],
     [waiting, 'failed', waiting],
     [waiting, 'gone', waiting],
-    [waiting, 'acked', { kind: 'stopped', tries: 1 }],
+    [waiting, 'acked', { kind: 'stopped', attempts: 1 }],
     [waiting, 'again', FIRST],
-    [trying, 'due', trying],
-    [trying, 'stored', delivered],
-    [trying, 'failed', { kind: 'waiting', tries: 2, pauseMs: 7 }],
-    [trying, 'gone', gone],
-    [trying, 'acked', stopped],
-    [trying, 'again', { kind: 'trying', tries: 1 }],
+    [sending, 'due', sending],
+    [sending, 'stored', delivered],
+    [sending, 'failed', { kind: 'waiting', attempts: 2, pauseMs: 7 }],
+    [sending, 'gone', gone],
+    [sending, 'acked', stopped],
+    [sending, 'again', { kind: 'sending', attempts: 1 }],
     ...[delivered, undelivered, gone, stopped].map((over): [Delivery, 'again', Delivery] => [over, 'again', FIRST]),
     ...[delivered, undelivered, gone, stopped].flatMap((over) =>
       (['due', 'stored', 'failed', 'gone', 'acked'] as const).map(
@@ -78,7 +78,7 @@ test('every state takes every event: what does not fit changes nothing', () => {
   }
 })
 
-test('no order of events makes more tries than there are pauses and one, or leaves an end', () => {
+test('no order of events makes more attempts than there are pauses and one, or leaves an end', () => {
   const events = fc.array(
     fc.oneof(
       fc.constant<DeliveryEvent>({ kind: 'due' }),
@@ -97,7 +97,7 @@ test('no order of events makes more tries than there are pauses and one, or leav
         if (isOver(state)) assert.equal(after, state)
         state = after
       }
-      assert.ok(state.tries <= pauses.length + 1)
+      assert.ok(state.attempts <= pauses.length + 1)
     }),
   )
 })

@@ -83,7 +83,7 @@ test('spans wait two seconds for others, and a full batch goes at once', async (
   assert.deepEqual(counted, { exported: 516, dropped: 0 })
 })
 
-test('while the receiver is down spans are kept up to a bound, tries grow apart, and all is told once', async (t) => {
+test('while the receiver is down spans are kept up to a bound, attempts grow apart, and all is told once', async (t) => {
   let up = false
   const { add, pass, sizes, told, counted } = start(t, () => (up ? answered(200) : down))
   add(3000)

@@ -359,7 +359,7 @@ test('of fifty equal posts at once one run is taken, and all wait until it is on
 test('a run that cannot be written is taken back: its key, its session and its place are free', async (t) => {
   const directory = folder(t)
   const { store, queue, leases, journal, events } = await live(t, directory, { maxRuns: 1, maxBytes: 10 })
-  for (let tries = 0; tries < 2; tries += 1) {
+  for (let attempts = 0; attempts < 2; attempts += 1) {
     const outcomes = await Promise.all([store.admit(admission(session('k1'))), store.admit(admission(session('k1')))])
     assert.deepEqual(outcomes, [{ kind: 'not_kept' }, { kind: 'not_kept' }])
   }

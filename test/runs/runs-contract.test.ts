@@ -322,7 +322,7 @@ for (const [name, make] of implementations) {
     assert.deepEqual(await store.admit(admission(session('k4'))), { kind: 'run_active', runId: second })
   })
 
-  test(`${name}: CB-05: a result that is still tried outlasts its time; it runs from the last try, and an ack ends it sooner`, async (t) => {
+  test(`${name}: CB-05: a result that is still tried outlasts its time; it runs from the last attempt, and an ack ends it sooner`, async (t) => {
     t.mock.timers.enable({ apis: ['Date', 'setInterval'], now: 0 })
     const { store, begin, finish, journal, told } = await open(t, { undeliveredTtlMs: 100_000 })
     const runId = await begin({ ...callback, ...session('k1') })
@@ -364,8 +364,8 @@ for (const [name, make] of implementations) {
     const { store, begin, finish } = await open(t)
     const runId = await begin(callback)
     await finish(runId)
-    for (let tries = 1; tries <= 60; tries += 1)
-      await store.noteDelivery(runId, { ...attempt, duration_ms: tries }, 'pending')
+    for (let attempts = 1; attempts <= 60; attempts += 1)
+      await store.noteDelivery(runId, { ...attempt, duration_ms: attempts }, 'pending')
     const delivery = (await store.get(runId))?.delivery
     assert.deepEqual(
       [delivery?.attempts.length, delivery?.attempts[0]?.duration_ms, delivery?.attempts_left_off],
