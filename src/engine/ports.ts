@@ -180,7 +180,7 @@ export type CallOutcome = CallFigures &
      */
     | { readonly kind: 'error'; readonly error: string; readonly truncated: boolean }
     | { readonly kind: 'deferred'; readonly operationId: string }
-    /** A write tool answered `ok` or `accepted`: a breach of contract. */
+    /** A write tool answered a 2xx that is neither `deferred` nor `error`: a breach of contract. */
     | { readonly kind: 'not_deferred' }
     /** Sent, and no answer was had: the side effect may have happened. */
     | { readonly kind: 'unknown'; readonly reason: 'cancelled' | 'timeout' | 'reset' }

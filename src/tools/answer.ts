@@ -21,7 +21,7 @@ export type Settled =
   | { readonly kind: 'ok'; readonly result: Json }
   | { readonly kind: 'error'; readonly error: string }
   | { readonly kind: 'deferred'; readonly operationId: string }
-  /** A write tool said `ok` or `accepted`. */
+  /** A write tool answered a 2xx that is neither `deferred` nor `error`. */
   | { readonly kind: 'not_deferred' }
 
 /** What one HTTP answer means for the call. */
@@ -58,25 +58,31 @@ export function judgeHead({ status, headers }: Head, now: number): Judged | null
 /** What the body of a 2xx or of a 4xx that is not retried means. */
 export function judgeBody(head: Head, body: BodyText, effect: Effect): Judged {
   if (head.status >= 400) return judgeRefusal(head, body)
+  const read = readAnswer(head, body)
+  if (typeof read !== 'string') return judgeAnswer(read, effect)
+  // A write that was taken, as its 2xx says, and told in another form: the effect may have happened.
+  return effect === 'write' ? { kind: 'not_deferred' } : failed(read)
+}
+
+/** The answer in a 2xx, or why it is none. */
+function readAnswer(head: Head, body: BodyText): ToolAnswer | string {
   const shown = described(head)
   switch (body.kind) {
     case 'too_large':
-      return failed(`the tool's answer is larger than ${body.maxBytes} bytes (${shown})`)
+      return `the tool's answer is larger than ${body.maxBytes} bytes (${shown})`
     case 'encoded':
-      return failed(`the tool's answer is compressed in a way that cannot be read (${shown})`)
+      return `the tool's answer is compressed in a way that cannot be read (${shown})`
     case 'not_utf8':
-      return failed(`the tool's answer is not valid UTF-8 (${shown})`)
+      return `the tool's answer is not valid UTF-8 (${shown})`
     case 'text':
       break
   }
-  if (body.text.trim() === '') return failed(`the tool gave an empty answer (HTTP ${head.status})`)
+  if (body.text.trim() === '') return `the tool gave an empty answer (HTTP ${head.status})`
   const parsed = parseJson(body.text)
   // The reason quotes nothing of the text.
-  if (!parsed.ok) return failed(`the tool's answer is ${parsed.reason} (${shown})`)
+  if (!parsed.ok) return `the tool's answer is ${parsed.reason} (${shown})`
   const answer = asAnswer(parsed.value)
-  return typeof answer === 'string'
-    ? failed(`the tool's answer is not of the agreed form: see ${answer} (${shown})`)
-    : judgeAnswer(answer, effect)
+  return typeof answer === 'string' ? `the tool's answer is not of the agreed form: see ${answer} (${shown})` : answer
 }
 
 function judgeAnswer(answer: ToolAnswer, effect: Effect): Judged {

@@ -47,6 +47,25 @@ test('a write tool must defer or fail', () => {
   assert.deepEqual(judgeResult({ status: 'error', error: 'no' }, 'write'), { kind: 'error', error: 'no' })
 })
 
+test('a write tool that tells its 2xx in another form has an outcome nobody knows; a refusal is one', () => {
+  for (const body of [
+    '{"result":1}',
+    '{"status":"done"}',
+    '{"status":"deferred"}',
+    '{"status":"error"}',
+    '[1]',
+    '<b>',
+    '',
+  ]) {
+    assert.deepEqual(judged(200, body, 'write'), { kind: 'not_deferred' }, body)
+  }
+  const head = { status: 200, headers: {} }
+  assert.deepEqual(judgeBody(head, { kind: 'too_large', maxBytes: 5 }, 'write'), { kind: 'not_deferred' })
+  assert.deepEqual(judgeBody(head, { kind: 'encoded' }, 'write'), { kind: 'not_deferred' })
+  assert.deepEqual(judgeBody(head, { kind: 'not_utf8' }, 'write'), { kind: 'not_deferred' })
+  for (const status of [302, 400, 404, 422]) assert.equal(judged(status, '<b>', 'write').kind, 'error', `${status}`)
+})
+
 test('a read tool may defer', () => {
   assert.deepEqual(judged(200, '{"status":"deferred","operation_id":"op_1"}', 'read'), {
     kind: 'deferred',
