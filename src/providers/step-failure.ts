@@ -10,7 +10,9 @@ export function stepFailure(
   { apiKey, target }: Pick<Route, 'apiKey' | 'target'>,
   decision: Decision,
 ): ProviderFailure {
-  const status = fault.status === null ? '' : ` (HTTP ${fault.status})`
+  const isRedirect = fault.status !== null && fault.status >= 300 && fault.status < 400
+  const status =
+    fault.status === null ? '' : ` (HTTP ${fault.status}${isRedirect ? ', a redirect, which is not followed' : ''})`
   const tooLong = decision.kind === 'end' && decision.tooLongMs !== null ? decision.tooLongMs : null
   const wait = tooLong === null ? '' : `; a wait of ${Math.ceil(tooLong / 1000)} s would end beyond the deadline`
   const detail = `${target.provider} ${target.model}: ${fault.class}${status}${wait}: ${fault.detail}`

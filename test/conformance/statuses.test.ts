@@ -333,13 +333,27 @@ test('§12.3 SE-05: a provider that quotes the key it refuses does not get it in
   assert.match(String(line['detail']), /Incorrect API key provided/)
 })
 
-test('§8.1 EG-04: a provider’s redirect is not followed', async (t) => {
+test('§8.1 EG-04: a provider’s redirect is not followed, wherever it leads, and is called one', async (t) => {
   const client = await engine.client()
+  const process = await engine.process()
   const elsewhere = await startProvider(t, [says('Stolen.')])
-  const provider = await startProvider(t, [refuses(307, { location: `${elsewhere.url}/v1/chat/completions` })])
-  const result = await client.run(runBody({ llm: provider.llm() }))
-  assert.equal(result.status, 'failed')
-  assert.equal(elsewhere.received.length, 0)
+  for (const dialect of ['openai-chat', 'anthropic'] as const) {
+    for (const [status, location] of [
+      [301, `${elsewhere.url}/v1/chat/completions`],
+      [302, 'https://169.254.169.254/latest/meta-data/'],
+      [303, 'http://127.0.0.1:1/'],
+      [307, '/v1/chat/completions'],
+      [308, `${elsewhere.url}/v1/messages`],
+    ] as const) {
+      const provider = await startProvider(t, [refuses(status, { location })], dialect)
+      const result = await client.run(runBody({ llm: provider.llm() }))
+      assert.deepEqual([result.status, result.error?.code], ['failed', 'provider_rejected'], location)
+      assert.deepEqual([provider.received.length, elsewhere.received.length], [1, 0], location)
+      const line = await process.line((one) => one['event'] === 'failed' && one['run_id'] === result.run_id)
+      assert.match(String(line['detail']), new RegExp(`HTTP ${status}, a redirect, which is not followed`))
+      assert.doesNotMatch(String(line['detail']), /169\.254|127\.0\.0\.1/)
+    }
+  }
 })
 
 test('§8.1 provider_timeout: a provider that says nothing is asked three times, and its sockets are closed', async (t) => {
