@@ -9,7 +9,9 @@ import { test, type TestContext } from 'node:test'
 import type { JsonObject } from '../../src/contract/json.ts'
 import { startHttps } from '../egress/local-servers.ts'
 import { namedCertificate } from '../egress/test-certificate.ts'
+import { startReceiver } from '../fakes/callback-receiver.ts'
 import { asksFor, says, startProvider } from '../fakes/provider-server.ts'
+import { ok, startTools } from '../fakes/tool-server.ts'
 import { EngineClient, errorOf, runBody, scripted } from './engine-client.ts'
 import { ownEngine, sharedEngine, type SharedEngine } from './shared-engine.ts'
 
@@ -25,7 +27,13 @@ const PUBLIC = sharedEngine({
   NO_PROXY: '*',
 })
 const WIDE = sharedEngine({ DEV_INSECURE: '0', EGRESS_ALLOWLIST: '*' })
-const LOCAL = sharedEngine({ DEV_INSECURE: '1' })
+/** EG-05: nobody listens at that proxy. */
+const LOCAL = sharedEngine({
+  DEV_INSECURE: '1',
+  ...Object.fromEntries(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'].map((name) => [name, 'http://127.0.0.1:1'])),
+  ...Object.fromEntries(['http_proxy', 'https_proxy', 'all_proxy'].map((name) => [name, 'http://127.0.0.1:1'])),
+  NODE_USE_ENV_PROXY: '1',
+})
 const POINTING_INSIDE = sharedEngine({ DEV_INSECURE: '', EGRESS_ALLOWLIST: 'localhost:*' })
 
 const allowed = [
@@ -306,6 +314,17 @@ test('SE-05: a connection that fails while its secrets are in hand tells none of
   const line = await process.line(({ event, run_id }) => event === 'callback_attempt' && run_id === result.run_id)
   assert.equal(typeof line['error'], 'string')
   assert.ok(door.rings() >= 2)
+})
+
+test('§10 EG-05: what the environment says of proxies is nothing to a model, a tool or a callback', async (t) => {
+  const client = await LOCAL.client()
+  const provider = await startProvider(t, [asksFor(['a', {}]), says('Direct.')])
+  const tools = await startTools(t, { a: ok('direct') })
+  const receiver = await startReceiver(t)
+  const parts = { llm: provider.llm(), tools: [tools.tool('a')], callback: receiver.callback() }
+  const result = await client.run(runBody(parts))
+  assert.deepEqual([result.status, result.text, result.tool_calls[0]?.status], ['completed', 'Direct.', 'ok'])
+  await receiver.nth(1)
 })
 
 test('§10 EGRESS_PRIVATE_ALLOW lets a listed name lead inside, over TLS with the name checked, and no other', async (t) => {

@@ -230,6 +230,34 @@ test('§4.5 a user message is shown with its own time in meta.timezone, the same
   assert.match(contentText(london?.[0]), /^Be brief\.\n\n.*Europe\/London/s)
 })
 
+test('§4.5 TZ-01: midnight is 00, the day is that of the zone, and both are the same on the next turn', async (t) => {
+  const client = await engine.client()
+  const zones: Readonly<Record<string, readonly [midnight: string, before: string, after: string]>> = {
+    'Europe/London': ['Sun 2026-03-29 23:05 +01:00', 'Sun 2026-03-29 00:59 +00:00', 'Sun 2026-03-29 02:00 +01:00'],
+    'Europe/Berlin': ['Mon 2026-03-30 00:05 +02:00', 'Sun 2026-03-29 01:59 +01:00', 'Sun 2026-03-29 03:00 +02:00'],
+    'Asia/Kathmandu': ['Mon 2026-03-30 03:50 +05:45', 'Sun 2026-03-29 06:44 +05:45', 'Sun 2026-03-29 06:45 +05:45'],
+    'Pacific/Apia': ['Mon 2026-03-30 11:05 +13:00', 'Sun 2026-03-29 13:59 +13:00', 'Sun 2026-03-29 14:00 +13:00'],
+    'Australia/Lord_Howe': [
+      'Mon 2026-03-30 09:05 +11:00',
+      'Sun 2026-03-29 11:59 +11:00',
+      'Sun 2026-03-29 12:00 +11:00',
+    ],
+  }
+  const at = (text: string, created_at: string) => ({ ...user(text), created_at })
+  const reply = { role: 'assistant', content: [{ type: 'text', text: 'So.' }] }
+  const first = [at('b', '2026-03-29T00:59:59.999Z'), reply, at('a', '2026-03-29T01:00:00Z'), reply]
+  const turns = [[...first, at('m', '2026-03-29T22:05:00Z')]]
+  turns.push([...(turns[0] ?? []), reply, at('later', '2026-11-30T12:00:00Z')])
+  for (const [timezone, [midnight, before, after]] of Object.entries(zones)) {
+    const provider = await startProvider(t, [says('a'), says('b')])
+    for (const messages of turns) await client.run(runBody({ llm: provider.llm(), messages, meta: { timezone } }))
+    const seen = provider.received.map((request) => chatRequest(request).messages.slice(0, 6))
+    const users = seen[0]?.filter(({ role }) => role === 'user').map(({ content }) => content)
+    assert.deepEqual(users, [`[${before}] b`, `[${after}] a`, `[${midnight}] m`], timezone)
+    assert.deepEqual(seen[1], seen[0], timezone)
+  }
+})
+
 test('§4.4 HI-13: a part that a model cannot take becomes a short text, with a warning', async (t) => {
   const client = await engine.client()
   const provider = await startProvider(t, [says('I cannot see.')])

@@ -1,6 +1,7 @@
 /** SPEC §12.1, failures SE-03: the process refuses to start on a bad setting, one line a fault, and tells no secret. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { runToken } from '../../src/runs/run-token.ts'
 import { ENGINE_TOKEN, runToExit, type Environment } from '../fakes/engine-process.ts'
 import { says, startProvider } from '../fakes/provider-server.ts'
 import { EngineClient, runBody } from './engine-client.ts'
@@ -141,6 +142,22 @@ test('§12.1 SE-03: with every secret set and the most talkative log, none is ev
 
 test('SE-04: a rejected token is in no line, whatever was wrong with it', async (t) => {
   const engine = await ownEngine(t, { LOG_LEVEL: 'trace' })
+  // A token of another run, and one that an engine token of yesterday has signed.
+  const known = new EngineClient(engine)
+  const [one, other] = [await known.start(runBody()), await known.start(runBody())]
+  const foreign = new URL(other.stream_url).searchParams.get('token') ?? ''
+  const stale = runToken(['engine-SECRET-token-of-yesterday'], one.run_id)
+  const anonymous = { headers: { authorization: '' } }
+  for (const token of [foreign, stale]) {
+    for (const [path, method] of [
+      ['stream', 'GET'],
+      ['cancel', 'POST'],
+    ] as const) {
+      const answer = await known.send(`/runs/${one.run_id}/${path}?token=${token}`, { ...anonymous, method })
+      assert.equal(answer.status, 403)
+      assert.ok(!answer.text.includes(token))
+    }
+  }
   const client = new EngineClient(engine, `${ENGINE_TOKEN.slice(0, -1)}X`)
   assert.equal((await client.post(runBody())).status, 401)
   assert.equal((await client.send('/runs/run_1/stream?token=run-token-SECRET')).status, 404)
@@ -150,4 +167,5 @@ test('SE-04: a rejected token is in no line, whatever was wrong with it', async 
   )
   assert.equal((await client.send('/nothing?token=SECRET')).status, 404)
   await endInPeace(engine)
+  for (const token of [foreign, stale]) assert.ok(!engine.stdout().includes(token))
 })

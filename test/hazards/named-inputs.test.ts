@@ -3,6 +3,7 @@
  * engine to what the model is told next. What single parts make of them stands in their own tests.
  */
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
 import type { JsonObject } from '../../src/contract/json.ts'
 import type { RunResult } from '../../src/contract/result.ts'
@@ -176,6 +177,78 @@ test('JS-05, JS-02: what was checked is what is sent, of two equal keys the last
   )
   assert.match((await seen.provider.nth(2)).text, /__proto__\\+":\{\\+"z\\+":1\}/)
   assert.equal(Object.hasOwn(Object.prototype, 'x') || Object.hasOwn(Object.prototype, 'z'), false)
+})
+
+test('JS-02: keys of prototypes are data in meta and params too, and a tool may have such a name', async (t) => {
+  const client = await engine.client()
+  const odd = '{"__proto__":{"x":1},"constructor":{"prototype":{"y":1}},"toString":1}'
+  const provider = await startProvider(t, [asksFor(['__proto__', '{}'], ['constructor', odd]), says('Done.')])
+  const tools = await startTools(t, { ['__proto__']: ok(1), constructor: ok(2) })
+  const declared = ['__proto__', 'constructor'].map((name) => tools.tool(name))
+  const body = JSON.stringify(runBody({ llm: provider.llm(), tools: declared, meta: {}, wait: true }))
+    .replace('"meta":{}', `"meta":${odd}`)
+    .replace('"api_key"', `"params":{"extra":${odd}},"api_key"`)
+  const answer = await client.post(body)
+  assert.equal(answer.status, 200, answer.text)
+  const result = answer.json<RunResult>()
+  assert.deepEqual([result.status, result.tool_calls.map(({ status }) => status)], ['completed', ['ok', 'ok']])
+  assert.ok(answer.text.includes(`"meta":${odd}`))
+  assert.deepEqual(tools.calls.map(({ tool }) => tool).toSorted(), ['__proto__', 'constructor'])
+  assert.ok(tools.calls.every(({ text }) => text.includes(`"meta":${odd}`)))
+  assert.ok(tools.calls.some(({ text }) => text.includes(`"args":${odd}`)))
+  assert.ok((await provider.nth(1)).text.includes(odd.slice(1, -1)))
+})
+
+test('JS-02: a pattern that others take for ever over is judged at once', async (t) => {
+  const client = await engine.client()
+  const provider = await startProvider(t, [asksFor(['find', { id: `${'a'.repeat(40)}b` }]), says('No.')])
+  const tools = await startTools(t, { find: ok(1) })
+  const input_schema = { type: 'object', properties: { id: { type: 'string', pattern: '(a+)+$' } } }
+  const started = performance.now()
+  const tool = tools.tool('find', { input_schema })
+  const result = await client.run(runBody({ llm: provider.llm(), tools: [tool] }))
+  assert.deepEqual(
+    result.tool_calls.map(({ status }) => status),
+    ['invalid'],
+  )
+  assert.ok(performance.now() - started < 5000)
+})
+
+test('JS-04: bombs of brackets, in bodies, arguments and results, keep no other run from its end', async (t) => {
+  const client = await engine.client()
+  const nested = (depth: number) => '{"a":'.repeat(depth) + '1' + '}'.repeat(depth)
+  const provider = await startProvider(t, [
+    asksFor(['find', nested(20_000)], ['find', nested(101)], ['find', nested(90)], ['deep', {}]),
+    says('Still here.'),
+  ])
+  const tools = await startTools(t, { find: ok(1), deep: `{"status":"ok","result":${nested(20_000)}}` })
+  // It leads back into itself, as far as the arguments go.
+  const input_schema = { type: 'object', properties: { a: { anyOf: [{ $ref: '#' }, { type: 'integer' }] } } }
+  const bombs = ['['.repeat(100_000), '['.repeat(100_000) + ']'.repeat(100_000), '{"a":'.repeat(1_000_000)]
+  const posts = bombs.map((bomb) => client.post(bomb))
+  const declared = [tools.tool('find', { input_schema }), tools.tool('deep')]
+  const result = await client.run(runBody({ llm: provider.llm(), tools: declared }))
+  for (const post of posts) assert.equal((await post).status, 400)
+  assert.deepEqual([result.status, result.text], ['completed', 'Still here.'])
+  assert.deepEqual(
+    result.tool_calls.map(({ status }) => status),
+    ['invalid', 'invalid', 'ok', 'error'],
+  )
+})
+
+test('JS-05: of a write tool too, what was checked is what is sent and what is asked approval for', async (t) => {
+  const client = await engine.client()
+  const provider = await startProvider(t, [asksFor(['pay', '{"amount":9999,"amount":10}'])])
+  const tools = await startTools(t, { pay: { status: 'deferred', operation_id: 'op_1' } })
+  const input_schema = { type: 'object', properties: { amount: { type: 'integer', maximum: 10 } } }
+  const tool = tools.tool('pay', { effect: 'write', input_schema })
+  const result = await client.run(runBody({ llm: provider.llm(), tools: [tool] }))
+  assert.equal(result.status, 'awaiting_tool')
+  const [call] = tools.calls
+  assert.ok(call !== undefined && call.text.includes('"args":{"amount":10},'))
+  const hash = `sha256:${createHash('sha256').update('{"amount":10}').digest('hex')}`
+  assert.deepEqual([call.body.args_hash, result.pending[0]?.args_hash], [hash, hash])
+  assert.match(JSON.stringify(result.messages), /"args":\{"amount":10\}/)
 })
 
 test('CA-02, HI-16: of two calls that wait both must be answered, each once, whatever their order', async (t) => {
