@@ -137,7 +137,7 @@ async function takeAnswer(
       return null
     case 'empty':
       tap.reset('empty')
-      ports.journal({ event: 'empty_answer', run_id: record.runId, step: record.steps })
+      ports.journal({ event: 'empty_answer', run_id: record.runId, step: record.steps, leaked: verdict.leaked })
       if (mended !== null) return endUnmended(record, prompt, mended, final, { tap, ports })
       // Asked again it goes without tools, so this is the second one.
       if (final !== null) return unanswered(final, verdict.stop, ports.say)

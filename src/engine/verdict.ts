@@ -27,8 +27,8 @@ export type Verdict =
   | { readonly kind: 'paused'; readonly parts: readonly ModelPart[] }
   /** A call cut by the length limit, and no whole one. */
   | { readonly kind: 'cut_call'; readonly parts: readonly ModelPart[]; readonly text: string }
-  /** Neither text nor a call. */
-  | { readonly kind: 'empty'; readonly stop: StopReason }
+  /** Neither text nor a call; `leaked`: what stands for a text is a call that is none. */
+  | { readonly kind: 'empty'; readonly stop: StopReason; readonly leaked: boolean }
 
 /** `mayCall` is false on a step without tools: calls are dropped unexecuted then, the text is kept. */
 export function judge(message: ModelMessage, mayCall: boolean): Verdict {
@@ -45,10 +45,11 @@ export function judge(message: ModelMessage, mayCall: boolean): Verdict {
   // A pause without a word leaves nothing to go on from: the same request would only be paused again.
   if (message.stop === 'paused' && mayCall && !isBlank(text)) return { kind: 'paused', parts }
   if (cut && mayCall && message.stop === 'length') return { kind: 'cut_call', parts, text }
-  if (!isBlank(text) && !isLeakedMarkup(text)) {
+  const leaked = isLeakedMarkup(text)
+  if (!isBlank(text) && !leaked) {
     return { kind: 'answered', parts, stop: withoutCalls(message.stop), text }
   }
-  return message.stop === 'refusal' ? { kind: 'refused' } : { kind: 'empty', stop: withoutCalls(message.stop) }
+  return message.stop === 'refusal' ? { kind: 'refused' } : { kind: 'empty', stop: withoutCalls(message.stop), leaked }
 }
 
 /** An answer without a call that is run did not end for calls, whatever the provider's word for it. */
@@ -61,7 +62,20 @@ function textOf(parts: readonly ModelPart[]): string {
 }
 
 /** How models without a working tool parser write a call as text. It is never executed and is no answer either. */
-const LEAKS = ['<|tool_call', '<tool_call>', '<function=', '[TOOL_CALLS]', '<|python_tag|>', '<｜tool▁call']
+const LEAKS = [
+  '<|tool_call',
+  '<tool_call>',
+  '<tool_calls>',
+  '<minimax:tool_call',
+  '<function_calls>',
+  '<function=',
+  '<invoke name=',
+  '[TOOL_CALLS]',
+  '<|python_tag|>',
+  '<｜tool▁call',
+  '<｜DSML｜',
+  '<|channel|>commentary to=',
+]
 
 function isLeakedMarkup(text: string): boolean {
   const start = text.trimStart()

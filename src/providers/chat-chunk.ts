@@ -9,7 +9,7 @@ const LONGEST_MARK = 16
 
 /** The end mark that stands where a chunk would. */
 function isEndMark(data: string): boolean {
-  return data.length <= LONGEST_MARK && data.trim() === DONE
+  return data.length <= LONGEST_MARK && data.trim().toUpperCase() === DONE
 }
 
 /** undefined: there is no chunk to read, and what follows from that is in `progress`. */

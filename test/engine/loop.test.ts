@@ -306,13 +306,35 @@ test('PS-37: reasoning alone is an empty answer', async () => {
   assert.equal(played.result.messages.length, 0)
 })
 
-test('PS-41: leaked tool markup is never executed and counts as an empty answer', async () => {
-  const played = await play({
-    request: { tools: [orders] },
-    model: [text('<|tool_calls_section_begin|><|tool_call_begin|>functions.getOrders:0'), text('Sorry, here it is.')],
+for (const markup of [
+  '<|tool_calls_section_begin|><|tool_call_begin|>functions.getOrders:0',
+  '\n<tool_call>{"name":"getOrders","arguments":{}}</tool_call>',
+  '<minimax:tool_call><invoke name="getOrders"></invoke></minimax:tool_call>',
+  '<function_calls><invoke name="getOrders"></invoke></function_calls>',
+  '<invoke name="getOrders"></invoke>',
+  '<function=getOrders>{}</function>',
+  '[TOOL_CALLS][{"name":"getOrders"}]',
+  '<｜DSML｜function_calls>',
+  '<|channel|>commentary to=functions.getOrders <|message|>{}',
+]) {
+  test(`PS-41: ${markup.trim().slice(0, 26)} in a text is never executed, counts as an empty answer and is journalled`, async () => {
+    const played = await play({ request: { tools: [orders] }, model: [text(markup), text('Sorry, here it is.')] })
+    assert.equal(played.orders.length, 0)
+    assert.deepEqual([played.result.status, played.result.text], ['completed', 'Sorry, here it is.'])
+    const empty = played.journal.filter(({ event }) => event === 'empty_answer')
+    assert.deepEqual(
+      empty.map((entry) => entry['leaked']),
+      [true],
+    )
+    assert.equal(played.result.messages.length, 1)
   })
-  assert.equal(played.orders.length, 0)
-  assert.equal(played.result.text, 'Sorry, here it is.')
+}
+
+test('PS-41: a text that speaks of a call, or shows markup behind words, is an answer', async () => {
+  for (const words of ['Use <tool_call> for that.', '<b>bold</b>', '{"tool_calls":[]}']) {
+    const played = await play({ request: { tools: [orders] }, model: [text(words)] })
+    assert.deepEqual([played.result.text, played.orders.length], [words, 0])
+  }
 })
 
 test('a refusal without words is completed with a fixed sentence and stop_reason refusal', async () => {

@@ -30,7 +30,18 @@ const WORDS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
   ['guardrail', 'refusal'],
   ['refusal', 'refusal'],
   ['safety', 'refusal'],
+  ['image_safety', 'refusal'],
+  ['prohibited_content', 'refusal'],
+  ['blocklist', 'refusal'],
+  ['recitation', 'refusal'],
+  ['spii', 'refusal'],
 ])
+
+/** What a reason means; some servers write behind a colon what the filter has found. */
+function meaningOf(word: string): StopReason | undefined {
+  const [reason = ''] = word.toLowerCase().split(':')
+  return WORDS.get(reason.trim())
+}
 
 /** Reasons that say that this is no answer. */
 const FAULTS: ReadonlyMap<string, FaultClass> = new Map<string, FaultClass>([
@@ -49,7 +60,7 @@ export function finishFault(word: string): FaultClass | null {
 }
 
 export function isLength(word: string | null): boolean {
-  return word !== null && WORDS.get(word.toLowerCase()) === 'length'
+  return word !== null && meaningOf(word) === 'length'
 }
 
 /**
@@ -58,7 +69,7 @@ export function isLength(word: string | null): boolean {
  */
 export function chatStop(word: string | null, hasCalls: boolean, refused: boolean): StopReason {
   if (refused) return 'refusal'
-  const said = word === null ? 'end_turn' : (WORDS.get(word.toLowerCase()) ?? 'other')
+  const said = word === null ? 'end_turn' : (meaningOf(word) ?? 'other')
   if (said === 'end_turn' && hasCalls) return 'tool_calls'
   return said === 'tool_calls' && !hasCalls ? 'end_turn' : said
 }

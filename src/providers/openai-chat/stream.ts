@@ -29,6 +29,8 @@ export class ChatReader implements Reader {
   readonly #reasoning: ReasoningGather
   readonly #calls: ToolCalls
   #id: string | null = null
+  /** The id of the chunk that told the finish reason; '' where it has none. */
+  #finishedUnder = ''
   #usage: JsonObject | null = null
 
   constructor(sink: Sink, { ask, profile }: DialectCall) {
@@ -78,20 +80,27 @@ export class ChatReader implements Reader {
   }
 
   #content(chunk: WireObject, data: string | null): void {
-    this.#id ??= text(chunk['id']) || null
+    const id = text(chunk['id'])
+    this.#id ??= id || null
     const choice = firstChoice(chunk)
     const usage = usageIn(chunk, choice)
     const told = usage !== null && (this.#usage === null || !isEmptyUsage(usage))
     if (told) this.#usage = laterUsage(this.#usage, usage)
-    if (choice !== null) this.#choice(choice, data)
+    if (choice !== null && !this.#isAnother(id)) this.#choice(choice, id, data)
     if (told) this.#progress.usageTold()
   }
 
-  #choice(choice: WireObject, data: string | null): void {
+  /** Behind its finish reason a chunk under another id belongs to another answer: two are never glued together. */
+  #isAnother(id: string): boolean {
+    return this.#progress.state === 'finished' && id !== '' && this.#finishedUnder !== '' && id !== this.#finishedUnder
+  }
+
+  #choice(choice: WireObject, id: string, data: string | null): void {
     const delta = isObject(choice['delta']) ? choice['delta'] : this.#wholeMessage(choice)
     if (delta !== null) this.#delta(delta, data)
     const word = finishWord(choice['finish_reason'])
     if (word === null) return
+    this.#finishedUnder = id
     const fault = finishFault(word)
     if (fault === null) this.#progress.finished(word)
     else this.#progress.fail({ ...malformed(`finish_reason ${word}`), class: fault })
@@ -107,8 +116,8 @@ export class ChatReader implements Reader {
     const { content } = delta
     if (typeof content === 'string') this.#progress.count(this.#text.say(content))
     else if (Array.isArray(content)) this.#parts(content)
-    const refusal = this.#refusal.push(text(delta['refusal']))
-    this.#progress.count(refusal.length)
+    else if (isObject(content)) this.#parts([content])
+    this.#refuse(delta)
     const { tool_calls: told } = delta
     const calls = isObject(told) ? [told] : list(told)
     if (calls.length > 0) this.#fragments(calls, data)
@@ -116,12 +125,18 @@ export class ChatReader implements Reader {
       this.#fragments([{ index: LEGACY, function: delta['function_call'] }], null)
   }
 
+  #refuse({ refusal }: WireObject): void {
+    this.#progress.count(this.#refusal.push(text(refusal)).length)
+  }
+
   /** Content as a list: texts, and thinking that is a list of texts itself. */
   #parts(parts: readonly unknown[]): void {
     for (const part of parts) {
+      if (typeof part === 'string') this.#progress.count(this.#text.say(part))
       if (!isObject(part)) continue
       if (part['type'] === 'thinking') this.#progress.count(this.#reasoning.push(thinkingText(part), 'content'))
-      else this.#progress.count(this.#text.say(text(part['text'])))
+      else this.#progress.count(this.#text.say(textOf(part)))
+      this.#refuse(part)
     }
   }
 
@@ -175,6 +190,11 @@ const LEGACY = -1
 function errorIn(chunk: WireObject): ReturnType<typeof providerErrorIn> {
   const { x_groq: groq } = chunk
   return providerErrorIn(chunk) ?? (isObject(groq) ? providerErrorIn(groq) : null)
+}
+
+/** Of the assistants' API a text is an object that holds it. */
+function textOf({ text: told }: WireObject): string {
+  return isObject(told) ? text(told['value']) : text(told)
 }
 
 function thinkingText(part: WireObject): string {

@@ -82,6 +82,7 @@ test('PS-11: an empty finish reason is none', () => {
 })
 
 test('PS-13: the end mark closes, and what comes after it is not read', () => {
+  for (const mark of ['[DONE]', '[done]']) assert.deepEqual(reading(TX('Hi'), FIN('stop'), mark, 'rubbish').fault, null)
   const { heard, fault } = reading(TX('Hi'), FIN('stop'), ' [DONE] ', TX('!'), { error: { message: 'x' } }, 'rubbish')
   assert.deepEqual([heard.reader.progress, heard.shown(), fault], ['closed', 'Hi', null])
 })
@@ -191,6 +192,35 @@ test('PS-33: the last text may come with the finish reason, which may come twice
   )
   assert.deepEqual([heard.shown(), complete, stop], ['Hello world', true, 'end_turn'])
   assert.equal(reading(TX('x'), FIN('length'), FIN('stop')).stop, 'length')
+})
+
+test('PS-33: another answer behind the end of the first is not glued to it', () => {
+  const under = (id: string, event: object) => ({ id, ...event })
+  const { heard, parts, usage } = reading(
+    under('a', TX('Hi')),
+    under('a', FIN('stop')),
+    under('b', TX('Hi')),
+    under('b', TC(0, 'c', 'list_orders', '{}')),
+    under('b', USAGE),
+    DONE,
+  )
+  assert.deepEqual([heard.shown(), parts.length, usage?.tokens.total_tokens], ['Hi', 1, 6])
+  // What goes on under the same id, or under none, was only said late.
+  assert.equal(reading(under('a', TX('Hi')), under('a', FIN('stop')), under('a', TX('!')), DONE).heard.shown(), 'Hi!')
+  assert.equal(reading(TX('Hi'), FIN('stop'), TX('!'), DONE).heard.shown(), 'Hi!')
+})
+
+test('PS-34: what a filter stopped is a refusal in every word for it', () => {
+  for (const word of [
+    'content_filter: PROHIBITED_CONTENT',
+    'PROHIBITED_CONTENT',
+    'BLOCKLIST',
+    'SPII',
+    'RECITATION',
+    'SAFETY',
+  ])
+    assert.equal(reading(FIN(word), DONE).stop, 'refusal', word)
+  assert.equal(reading(TX({ type: 'refusal', refusal: 'No.' }), FIN('stop')).refusal, 'No.')
 })
 
 test('PS-34: a refusal is told apart from the answer and decides the stop reason', () => {
@@ -336,6 +366,16 @@ test('PS-40: content that is a list gives text and thinking', () => {
   )
   assert.deepEqual([heard.shown(), heard.thought()], ['Hi!', 'hm'])
   assert.partialDeepStrictEqual(parts[0] ?? {}, { provider_data: { field: 'content' } })
+})
+
+test('PS-40: content that is a part alone, a list of strings, or a text inside an object is that text', () => {
+  for (const content of [
+    { type: 'text', text: 'Hi' },
+    ['H', 'i'],
+    [{ type: 'text', text: { value: 'Hi', annotations: [] } }],
+    [{ type: 'output_text', text: 'Hi' }],
+  ])
+    assert.equal(reading(TX(content), FIN('stop')).heard.shown(), 'Hi', JSON.stringify(content))
 })
 
 test('PS-41, PI-02: tool markup in text is text and never a call', () => {
