@@ -1,6 +1,6 @@
 /**
- * A clock that is moved by hand: it takes the place of `Date.now` and of the global timers until it is put back. Whatever can go on
- * without time goes on first; then it leaps to the timer that is due next.
+ * A clock that is moved by hand: it takes the place of `Date.now`, `performance.now` and the global timers until it is put
+ * back. Whatever can go on without time goes on first; then it leaps to the timer that is due next.
  */
 import assert from 'node:assert/strict'
 import timers from 'node:timers/promises'
@@ -40,6 +40,7 @@ export class VirtualClock {
     globalThis.setTimeout = set as unknown as typeof setTimeout
     globalThis.clearTimeout = clear
     Date.now = () => this.now
+    performance.now = () => this.now
   }
 
   /** Puts the real clock back. */
@@ -47,6 +48,8 @@ export class VirtualClock {
     globalThis.setTimeout = this.#real.setTimeout
     globalThis.clearTimeout = this.#real.clearTimeout
     Date.now = this.#real.now
+    // What stood in the way of Node's own.
+    Reflect.deleteProperty(performance, 'now')
   }
 
   /** Timers that are set. */
