@@ -1,4 +1,5 @@
 /** The variables of OpenTelemetry that the engine reads, under the names and with the meaning they have everywhere. SPEC §12.7. */
+import { headerProblem } from '../egress/headers.ts'
 import type { SettingReader } from '../settings/setting-reader.ts'
 import { SAMPLERS } from './sampler.ts'
 import type { TracingSettings } from './tracing.ts'
@@ -41,7 +42,10 @@ function headersOf(reader: SettingReader): Record<string, string> {
   const good = pairs.every(([name, value]) => /^[a-z0-9_-]{1,100}$/.test(name) && /^[\x20-\x7e]+$/.test(value ?? ''))
   if (!good)
     reader.fault('OTEL_EXPORTER_OTLP_HEADERS', 'must be name=value pairs separated by commas, values percent-encoded')
-  return Object.fromEntries(pairs.map(([name, value]) => [name, value ?? '']))
+  const headers = Object.fromEntries(pairs.map(([name, value]) => [name, value ?? '']))
+  if (good && headerProblem(headers) !== null)
+    reader.fault('OTEL_EXPORTER_OTLP_HEADERS', 'names a header that the connection sets by itself, such as host')
+  return headers
 }
 
 function decoded(text: string): string | null {
