@@ -145,7 +145,8 @@ export function createServer(options: ServerOptions): EngineServer {
 
 /** What stands on every answer, whatever becomes of the request. */
 function openAnswer(request: FastifyRequest, reply: FastifyReply, { allowedOrigins }: ServerOptions): void {
-  reply.header('cache-control', 'no-store')
+  // What a caller wrote comes back in errors: no browser may take it for a page.
+  reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
   const forBrowsers = routesAt(request.url).some(({ browser }) => browser)
   if (forBrowsers) reply.headers(corsHeaders(request.headers.origin, allowedOrigins))
 }

@@ -85,6 +85,7 @@ export function answerBadBytes(error: NodeJS.ErrnoException, socket: Socket): vo
     `HTTP/1.1 ${status}`,
     `content-type: ${JSON_TYPE}`,
     `content-length: ${Buffer.byteLength(body)}`,
+    'x-content-type-options: nosniff',
     'connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())

@@ -54,6 +54,7 @@ test('SS-08: an allowed origin is echoed exactly on every status of stream and c
       const what = `${'method' in ask ? ask.method : 'GET'} ${ask.path} from ${origin}`
       assert.equal(answer.status, status, what)
       assert.match(String(answer.headers['cache-control']), /no-store|no-cache/, what)
+      assert.equal(answer.headers['x-content-type-options'], 'nosniff', what)
       assertCors(answer, origin === ORIGIN, what)
     }
     assertCors(await call(port, ask), false, 'no origin')

@@ -229,6 +229,7 @@ test('bytes that are no HTTP, headers without end and a broken URL get the error
     const answer = await rawExchange(port, bytes)
     if (code === 'invalid_request' && bytes.startsWith('POST') && answer === '') continue
     assert.match(answer, status)
+    assert.match(answer, /\r\nx-content-type-options: nosniff\r\n/i)
     const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
     assert.equal(body.error.code, code, bytes.slice(0, 40))
     assert.ok(!answer.includes('secret'))
