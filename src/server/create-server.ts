@@ -4,8 +4,10 @@
  *
  * fastify's logger stays off and nothing here logs a request: URLs carry tokens.
  */
+import type { IncomingMessage } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type AccessVerdict, type Grant, judgeAccess } from './access.ts'
+import { bodyOf, readBodyBytes } from './body-bytes.ts'
 import { engineTokenCheck } from './auth.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { JSON_TYPE, sendError, sendNoRun } from './error-answer.ts'
@@ -81,10 +83,13 @@ export function createServer(options: ServerOptions): EngineServer {
 
   // Bodies arrive as bytes, whatever they call themselves; a route that wants JSON reads it itself.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes))
+  app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage) =>
+    readBodyBytes(payload, request.routeOptions.bodyLimit),
+  )
   app.decorateRequest('grant', 'open')
   app.decorateRequest('errorCode', null)
   app.addHook('onResponse', async (request, reply) => {
+    bodyOf(request)?.release()
     options.watch?.answered(routeNameOf(request), reply.raw.statusCode, request.errorCode)
   })
   app.addHook('onRequest', async (request, reply) => {

@@ -1,6 +1,7 @@
-/** Reads the bytes of a request as JSON (SPEC §2.3). Pure; a body that is none is a value that says so. */
+/** Reads the bytes of a request as JSON (SPEC §2.3). A body that is none is a value that says so. */
 import type { HttpErrorCode } from '../contract/errors.ts'
 import { type Json, parseJson } from '../contract/json.ts'
+import type { BodyBytes } from './body-bytes.ts'
 
 export type JsonBody =
   | { readonly kind: 'json'; readonly value: Json }
@@ -15,14 +16,22 @@ const JSON_MEDIA_TYPE = /^application\/json$/i
 const CHARSET = /;\s*charset\s*=\s*"?([^\s";]*)/i
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** `bytes` is undefined where the request had no body at all. */
-export function readJsonBody(headers: BodyHeaders, bytes: Uint8Array | undefined): JsonBody {
-  if (bytes === undefined || bytes.length === 0) return fault('invalid_request', 'the body is empty; it must be JSON')
+/** `body` is undefined where the request had none at all. Its memory is given back: what was read is all there is to it. */
+export function readJsonBody(headers: BodyHeaders, body: BodyBytes | undefined): JsonBody {
+  try {
+    return read(headers, body)
+  } finally {
+    body?.release()
+  }
+}
+
+function read(headers: BodyHeaders, body: BodyBytes | undefined): JsonBody {
+  if (body === undefined || body.size === 0) return fault('invalid_request', 'the body is empty; it must be JSON')
   const unsupported = unsupportedMedia(headers)
   if (unsupported !== null) return fault('unsupported_media_type', unsupported)
   let text: string
   try {
-    text = utf8.decode(bytes)
+    text = utf8.decode(body.bytes())
   } catch {
     return fault('invalid_request', 'the body is not valid UTF-8')
   }

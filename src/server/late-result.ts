@@ -5,6 +5,7 @@ import { check, Faults } from '../contract/check.ts'
 import type { Keywords } from '../contract/schema.ts'
 import { LateResult as LateResultSchema, withResult } from '../contract/tool-exchange.ts'
 import { JSON_TYPE, sendError } from './error-answer.ts'
+import { bodyOf } from './body-bytes.ts'
 import { readJsonBody } from './json-body.ts'
 import type { LateResult } from './late-results-port.ts'
 import { parameter } from './request-values.ts'
@@ -15,7 +16,7 @@ export async function lateResult(
   reply: FastifyReply,
   options: ServerOptions,
 ): Promise<FastifyReply> {
-  const body = readJsonBody(request.headers, request.body as Uint8Array | undefined)
+  const body = readJsonBody(request.headers, bodyOf(request))
   if (body.kind === 'fault') return sendError(reply, body)
   const answer = withResult(body.value)
   const faults = new Faults()

@@ -6,6 +6,7 @@ import type { AdmitOutcome, Admission } from '../runs/ports.ts'
 import { cancelUrl, streamUrl } from '../runs/run-links.ts'
 import type { AdmissionAnswer } from './admission-port.ts'
 import { type ErrorFacts, JSON_TYPE, sendError, sendNoRun } from './error-answer.ts'
+import { bodyOf } from './body-bytes.ts'
 import { readJsonBody } from './json-body.ts'
 import type { OpenAnswers } from './open-answers.ts'
 import type { ServerOptions } from './server-options.ts'
@@ -22,7 +23,7 @@ export async function startRun(
   options: ServerOptions,
   openAnswers: OpenAnswers,
 ): Promise<FastifyReply> {
-  const body = readJsonBody(request.headers, request.body as Uint8Array | undefined)
+  const body = readJsonBody(request.headers, bodyOf(request))
   if (body.kind === 'fault') return sendError(reply, body)
   const answer = await options.admit(body.value, traceOf(request))
   if (answer.kind === 'refused') return sendError(reply, refusal(answer))

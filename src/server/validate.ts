@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isJsonObject } from '../contract/json.ts'
 import { JSON_TYPE, sendError } from './error-answer.ts'
+import { bodyOf } from './body-bytes.ts'
 import { readJsonBody } from './json-body.ts'
 import type { ServerOptions } from './server-options.ts'
 
@@ -10,7 +11,7 @@ export async function validate(
   reply: FastifyReply,
   options: Pick<ServerOptions, 'validate'>,
 ): Promise<FastifyReply> {
-  const body = readJsonBody(request.headers, request.body as Uint8Array | undefined)
+  const body = readJsonBody(request.headers, bodyOf(request))
   if (body.kind === 'fault') return sendError(reply, body)
   if (!isJsonObject(body.value)) {
     return sendError(reply, { code: 'invalid_request', message: 'the body must be a JSON object: the body of a run' })
