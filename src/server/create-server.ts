@@ -95,7 +95,9 @@ export function createServer(options: ServerOptions): EngineServer {
   app.addHook('onRequest', async (request, reply) => {
     openAnswer(request, reply, options)
     const odd = oddHead(request.raw)
-    return odd === null ? undefined : sendError(reply, odd)
+    if (odd !== null) return sendError(reply, odd)
+    // Before its body is read: nobody has looked yet who is calling.
+    return request.is404 ? answerUnrouted(request, reply, options) : undefined
   })
   // Without a listener Node answers 417 by itself, and without a body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
@@ -103,7 +105,6 @@ export function createServer(options: ServerOptions): EngineServer {
     await Promise.all([openAnswers.closeAll('stream'), openAnswers.closeAll('wait')])
   })
   app.setErrorHandler((error, request, reply) => answerThrown(error, request, reply, options.log))
-  app.setNotFoundHandler((request, reply) => answerUnrouted(request, reply, options))
 
   const document = openApiText(options.version)
   const providers = JSON.stringify(options.providers)

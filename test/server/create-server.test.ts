@@ -4,6 +4,7 @@ import crypto from 'node:crypto'
 import http from 'node:http'
 import { once } from 'node:events'
 import { syncBuiltinESMExports } from 'node:module'
+import net from 'node:net'
 import { test } from 'node:test'
 import { callToken, runToken } from '../../src/runs/run-token.ts'
 import { bearerToken, engineTokenCheck } from '../../src/server/auth.ts'
@@ -194,6 +195,25 @@ test('HTTP/1.0 needs no Host, and a caller that expects 100-continue is told to 
     'POST /runs/x/ack HTTP/1.1\r\nhost: x\r\nexpect: 100-Continue\r\ncontent-length: 2\r\nconnection: close\r\n'
   const told = await rawExchange(port, `${head}authorization: Bearer engine-token-1\r\n\r\n{}`)
   assert.match(told, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 404 /)
+})
+
+test('a path that nobody has, and a method that a path has not, are answered before a body is read, whoever asks', async (t) => {
+  const { port } = await startServer(t)
+  for (const [line, status] of [
+    ['POST /nothing', 404],
+    ['PUT /runs', 405],
+    ['OPTIONS /runs', 204],
+  ] as const) {
+    const socket = net.connect(port, '127.0.0.1')
+    // Never sent whole, and much more than is ever read.
+    socket.write(`${line} HTTP/1.1\r\nhost: x\r\ncontent-length: 900000000\r\n\r\n{`)
+    let answer = ''
+    for await (const chunk of socket.setEncoding('utf8')) {
+      answer += chunk
+      if (answer.includes('\r\n\r\n')) break
+    }
+    assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), line)
+  }
 })
 
 test('bytes that are no HTTP, headers without end and a broken URL get the error body as well', async (t) => {
