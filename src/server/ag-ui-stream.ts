@@ -8,10 +8,9 @@
  * message, for told twice it would be added twice. The end changes none and has no place: whoever comes back behind it is
  * told it again, for a client takes an answer without an end for a failure.
  */
-import { assertNever } from '../contract/assert-never.ts'
 import type { Json, JsonObject } from '../contract/json.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
-import type { Chunk, StreamTranslator } from './stream-translator.ts'
+import { type Chunk, type EventTellers, type StreamTranslator, tellBy } from './stream-translator.ts'
 
 type Data<N extends StreamEvent['event']> = Extract<StreamEvent, { event: N }>['data']
 type Part = 'text' | 'reasoning'
@@ -42,9 +41,22 @@ class AgUiTranslator implements StreamTranslator {
   readonly #calls = new Map<number, string>()
   #chunks: Chunk[] = []
 
+  readonly #tellers: EventTellers = {
+    start: (data) => this.#start(data),
+    step: ({ step }) => this.#beginStep(step),
+    delta: ({ text }) => this.#add('text', text),
+    reasoning: ({ text }) => this.#add('reasoning', text),
+    reset: (data) => this.#reset(data),
+    tool_call: (data) => this.#call(data),
+    tool_result: (data) => this.#result(data),
+    wait: (value) => this.#sayWhole({ type: 'CUSTOM', name: 'wait', value }),
+    resync: () => void (this.#tellings += 1),
+    done: (data) => this.#end(data),
+  }
+
   tell(event: StreamEvent): readonly Chunk[] {
     this.#chunks = []
-    this.#take(event)
+    tellBy(this.#tellers, event)
     return this.#chunks
   }
 
@@ -56,45 +68,6 @@ class AgUiTranslator implements StreamTranslator {
     if (this.#stepOpen) this.#say({ type: 'STEP_STARTED', stepName: this.#stepName() })
     if (this.#open !== null) this.#openPart(this.#open)
     return this.#chunks
-  }
-
-  #take(event: StreamEvent): void {
-    switch (event.event) {
-      case 'start':
-        this.#start(event.data)
-        return
-      case 'step':
-        this.#endStep()
-        this.#step = event.data.step
-        this.#beginStep()
-        return
-      case 'delta':
-        this.#add('text', event.data.text)
-        return
-      case 'reasoning':
-        this.#add('reasoning', event.data.text)
-        return
-      case 'reset':
-        this.#reset(event.data)
-        return
-      case 'tool_call':
-        this.#call(event.data)
-        return
-      case 'tool_result':
-        this.#result(event.data)
-        return
-      case 'wait':
-        this.#sayWhole({ type: 'CUSTOM', name: 'wait', value: event.data })
-        return
-      case 'resync':
-        this.#tellings += 1
-        return
-      case 'done':
-        this.#end(event.data)
-        return
-      default:
-        assertNever(event)
-    }
   }
 
   #say(data: JsonObject): void {
@@ -135,7 +108,9 @@ class AgUiTranslator implements StreamTranslator {
     }
   }
 
-  #beginStep(): void {
+  #beginStep(step: number): void {
+    this.#endStep()
+    this.#step = step
     this.#resets = 0
     this.#shown.clear()
     this.#called = false

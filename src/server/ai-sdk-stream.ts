@@ -5,11 +5,10 @@
  * back by `reset-step`. A reader that resumes gets exactly the chunks it lacks, as the SDK wants a continuation to be, so a
  * place between two chunks of one event is named by a mark: which part and step its parser has open.
  */
-import { assertNever } from '../contract/assert-never.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { StopReason } from '../contract/message.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
-import type { Chunk, StreamTranslator } from './stream-translator.ts'
+import { type Chunk, type EventTellers, type StreamTranslator, tellBy } from './stream-translator.ts'
 
 export const AI_SDK_HEADERS = { 'x-vercel-ai-ui-message-stream': 'v1' } as const
 
@@ -52,9 +51,22 @@ class AiSdkTranslator implements StreamTranslator {
   /** Chunks of the event in hand, each with the mark behind it. */
   #chunks: Chunk[] = []
 
+  readonly #tellers: EventTellers = {
+    start: (data) => this.#start(data),
+    step: ({ step }) => this.#beginStep(step),
+    delta: ({ text }) => this.#add('text', text),
+    reasoning: ({ text }) => this.#add('reasoning', text),
+    reset: () => this.#reset(),
+    tool_call: (data) => this.#call(data),
+    tool_result: (data) => this.#result(data),
+    wait: (data) => this.#say({ type: 'data-wait', data, transient: true }),
+    resync: () => this.#forget(),
+    done: (data) => this.#end(data),
+  }
+
   tell(event: StreamEvent): readonly Chunk[] {
     this.#chunks = []
-    this.#take(event)
+    tellBy(this.#tellers, event)
     const last = this.#chunks.pop()
     if (last !== undefined) this.#chunks.push({ data: last.data, place: { whole: true, mark: '' } })
     return this.#chunks
@@ -69,45 +81,16 @@ class AiSdkTranslator implements StreamTranslator {
     return []
   }
 
-  #take(event: StreamEvent): void {
-    switch (event.event) {
-      case 'start':
-        this.#runId = event.data.run_id
-        this.#say({ type: 'start', messageId: this.#runId, messageMetadata: { run_id: this.#runId } })
-        return
-      case 'step':
-        this.#beginStep(event.data.step)
-        return
-      case 'delta':
-        this.#add('text', event.data.text)
-        return
-      case 'reasoning':
-        this.#add('reasoning', event.data.text)
-        return
-      case 'reset':
-        this.#reset()
-        return
-      case 'tool_call':
-        this.#call(event.data)
-        return
-      case 'tool_result':
-        this.#result(event.data)
-        return
-      case 'wait':
-        this.#say({ type: 'data-wait', data: event.data, transient: true })
-        return
-      case 'resync':
-        // Everything is told again from `start` on, at which the SDK forgets what it had.
-        this.#stepOpen = false
-        this.#open = null
-        this.#endHad = 0
-        return
-      case 'done':
-        this.#end(event.data)
-        return
-      default:
-        assertNever(event)
-    }
+  #start({ run_id }: Data<'start'>): void {
+    this.#runId = run_id
+    this.#say({ type: 'start', messageId: run_id, messageMetadata: { run_id } })
+  }
+
+  /** Everything is told again from `start` on, at which the SDK forgets what it had. */
+  #forget(): void {
+    this.#stepOpen = false
+    this.#open = null
+    this.#endHad = 0
   }
 
   #say(data: JsonObject | string): void {

@@ -1,6 +1,6 @@
 /**
  * What a foreign stream format is made of (SPEC §9.1): a translator of one reading, told the events of the run in order.
- * Types only; a translator is pure, keeps a few words of state, and never text.
+ * A translator is pure, keeps a few words of state, and never text.
  */
 import type { JsonObject } from '../contract/json.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
@@ -14,6 +14,17 @@ export interface Chunk {
    * behind this very chunk, '' for nothing. null: the place cannot be named; its reader goes on from the last one that can.
    */
   readonly place: { readonly whole: boolean; readonly mark: string } | null
+}
+
+/** One teller for each event of the run's stream; an event without one does not compile. */
+export type EventTellers = {
+  readonly [E in StreamEvent as E['event']]: (data: E['data']) => void
+}
+
+export function tellBy(tellers: EventTellers, { event, data }: StreamEvent): void {
+  // Name and data are of the same event, which the type of a union cannot say of the two apart.
+  const teller = tellers[event] as (data: StreamEvent['data']) => void
+  teller(data)
 }
 
 export interface StreamTranslator {
