@@ -152,6 +152,18 @@ export interface RunRequest {
   readonly trace?: TraceContext
 }
 
+/** Of a model of which the request says no more. */
+export const NO_PARAMS: Params = {
+  temperature: null,
+  top_p: null,
+  max_output_tokens: null,
+  thinking: null,
+  parallel_tool_calls: null,
+  stop: [],
+  seed: null,
+  extra: {},
+}
+
 /** SPEC §3.6: what stands where the request says nothing. */
 export const defaults = {
   max_steps: 12,

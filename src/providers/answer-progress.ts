@@ -30,10 +30,11 @@ export class AnswerProgress {
     this.started = true
   }
 
-  /** What had come before and was held back until the end. */
-  flushed(units: number): void {
-    if (this.#counted === this.outputLength) this.#counted += units
-    this.count(units)
+  /** Nothing more is read. `held`: what had come before, and was held back until now. */
+  over(held: number): void {
+    if (this.#counted === this.outputLength) this.#counted += held
+    this.count(held)
+    this.state = 'closed'
   }
 
   /** A finish reason: only late usage and the end mark may follow. Some servers send a second, plainer one. */

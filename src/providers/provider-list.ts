@@ -4,7 +4,7 @@
  * A vendor's table of models says which ids to ask the rows about; models whose rows say the same stand together.
  */
 import type { ModelsInfo, ProviderInfo, ProviderList } from '../contract/provider-list.ts'
-import { PROVIDERS, type ProviderName, type Target } from '../contract/run-request.ts'
+import { NO_PARAMS, PROVIDERS, type ProviderName, type Target } from '../contract/run-request.ts'
 import { claudeModels } from './claude-family.ts'
 import { compatibleServers } from './compatible-servers.ts'
 import { deepseekModels } from './deepseek.ts'
@@ -69,17 +69,7 @@ function infoOf(
 /** A target whose id the pattern fits: one with nothing where the star stands; for all others one that nobody has. */
 function exampleOf(provider: ProviderName, profile: string | null, pattern: string): Target {
   const model = pattern === OTHERS ? '-' : pattern.replace(/\*$/, '')
-  const params = {
-    temperature: null,
-    top_p: null,
-    max_output_tokens: null,
-    thinking: null,
-    parallel_tool_calls: null,
-    stop: [],
-    seed: null,
-    extra: {},
-  }
-  return { provider, model, profile, api_key: null, base_url: null, params, pricing: null }
+  return { provider, model, profile, api_key: null, base_url: null, params: NO_PARAMS, pricing: null }
 }
 
 /** SPEC §12.1. The environment's key for compatible servers is for the operator's own server alone. */

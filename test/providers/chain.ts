@@ -5,7 +5,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { runId } from '../../src/contract/ids.ts'
-import type { Target } from '../../src/contract/run-request.ts'
+import { NO_PARAMS, type Target } from '../../src/contract/run-request.ts'
 import type { Attempt } from '../../src/contract/usage.ts'
 import type { Egress } from '../../src/egress/egress.ts'
 import type { Ask, Interruption, ModelPort, StepAnswer, StepTap } from '../../src/engine/ports.ts'
@@ -153,16 +153,7 @@ export function target(more: Partial<Target> = {}): Target {
     api_key: null,
     base_url: null,
     profile: null,
-    params: {
-      temperature: null,
-      top_p: null,
-      max_output_tokens: null,
-      thinking: null,
-      parallel_tool_calls: null,
-      stop: [],
-      seed: null,
-      extra: {},
-    },
+    params: NO_PARAMS,
     pricing: null,
     ...more,
   }

@@ -1,23 +1,12 @@
 /** What the tests of the dialects share: an attempt to be written down, and an answer read from events. */
 import type { StoredMessage } from '../../src/contract/message.ts'
-import type { Params, Target, Tool } from '../../src/contract/run-request.ts'
+import { NO_PARAMS, type Params, type Target, type Tool } from '../../src/contract/run-request.ts'
 import type { RunId } from '../../src/contract/ids.ts'
 import { anthropic } from '../../src/providers/anthropic/dialect.ts'
 import type { Dialect, DialectCall, Reader, Reading } from '../../src/providers/dialect.ts'
 import { openaiChat } from '../../src/providers/openai-chat/dialect.ts'
 import { profileFor, type Profile } from '../../src/providers/profile.ts'
 import type { Ask } from '../../src/engine/ports.ts'
-
-export const NO_PARAMS: Params = {
-  temperature: null,
-  top_p: null,
-  max_output_tokens: null,
-  thinking: null,
-  parallel_tool_calls: null,
-  stop: [],
-  seed: null,
-  extra: {},
-}
 
 export interface CallFacts {
   readonly provider?: Target['provider']

@@ -146,8 +146,7 @@ export class GigachatReader implements Reader {
 
   end(): Reading {
     const progress = this.#progress
-    progress.flushed(this.#text.end())
-    progress.state = 'closed'
+    progress.over(this.#text.end())
     const { complete, finish } = progress
     const calls = this.#calls.end({ complete, byLength: finish === 'length' })
     const reasoning =

@@ -148,8 +148,7 @@ export class ChatReader implements Reader {
 
   end(): Reading {
     const progress = this.#progress
-    progress.flushed(this.#text.end())
-    progress.state = 'closed'
+    progress.over(this.#text.end())
     const { complete, finish } = progress
     const calls = this.#calls.end({ complete, byLength: isLength(finish) }, this.#family)
     const parts = [this.#reasoning.part(this.#family), this.#text.part(), ...calls].filter((part) => part !== null)

@@ -1,5 +1,5 @@
 /** Which of the nine providers this version has, as the engine's own table tells it. */
-import type { ProviderName } from '../../../src/contract/run-request.ts'
+import { NO_PARAMS, type ProviderName } from '../../../src/contract/run-request.ts'
 import { builtIn } from '../../../src/providers/built-in.ts'
 import { settingNames } from '../../../src/settings.ts'
 import { namedServers, providers, vendors } from './all-vendors.ts'
@@ -37,15 +37,5 @@ export function builtSentence(): string {
 
 /** A model of a run, as the table is asked for it. */
 export function targetOf(provider: ProviderName, model: string): Parameters<typeof builtIn.profile>[0] {
-  const params = {
-    temperature: null,
-    top_p: null,
-    max_output_tokens: null,
-    thinking: null,
-    parallel_tool_calls: null,
-    stop: [],
-    seed: null,
-    extra: {},
-  }
-  return { provider, model, api_key: null, base_url: null, profile: null, params, pricing: null }
+  return { provider, model, api_key: null, base_url: null, profile: null, params: NO_PARAMS, pricing: null }
 }
