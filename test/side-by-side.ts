@@ -7,7 +7,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-const LONG = 'chaos,examples,fuzz,hazards,soak'
+const LONG = 'chaos,examples,hazards,soak'
 
 const OPTIONS = ['--test', '--test-isolation=none', '--test-timeout=60000', '--import', './test/strict.ts']
 
