@@ -87,8 +87,8 @@ export function isUnanswered({ status }: RunRow): boolean {
 }
 
 /**
- * Ends what is under way. With `giveUp`, a run that cannot be asked is left behind: the engine's next 409 will name it. false:
- * the engine cannot be reached, and nothing was done.
+ * Ends what is under way. With `giveUp`, a run that cannot be asked is left behind without a word: the engine's next 409 will
+ * name it. false: the engine cannot be reached, and nothing was done.
  */
 export async function endActive(context: Context, session: string, giveUp: boolean): Promise<boolean> {
   const { conversation } = context
@@ -102,6 +102,6 @@ export async function endActive(context: Context, session: string, giveUp: boole
   }
   const ended = await collect(context, run.run_id, 'cancel')
   if (ended === 'unreachable' && !giveUp) return false
-  if (ended !== 'kept') endRun(context, run, 'lost', '')
+  if (ended !== 'kept') endRun(context, run, giveUp ? 'lost' : 'cancelled', '')
   return true
 }

@@ -52,8 +52,7 @@ export function createOperations({ all, one, run, transaction }: Database) {
     /** The run ended and waits for this call; from now on it can be decided. false: nobody registered it. */
     open({ call_id, expires_at }: PendingCall): boolean {
       run`UPDATE operation SET expires_at = ${expires_at} FROM operation_call c
-        WHERE c.call_id = ${call_id} AND c.operation_id = operation.id AND c.version = operation.version
-        AND c.state = 'registered'`
+        WHERE c.call_id = ${call_id} AND c.operation_id = operation.id AND c.version = operation.version`
       return run`UPDATE operation_call SET state = 'open' WHERE call_id = ${call_id} AND state = 'registered'` === 1
     },
     /** From pending to what became of it, once: false if it is not pending, or not this version, any more. */

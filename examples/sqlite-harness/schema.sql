@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS chat_session (
   title            TEXT NOT NULL DEFAULT '',
   status           TEXT NOT NULL DEFAULT 'idle' CHECK (status IN ('idle', 'running', 'awaiting_tool')),
   active_run       TEXT,                -- run.id while status is running
-  history_revision INTEGER NOT NULL DEFAULT 0,  -- raised by every message that the harness itself writes
+  history_revision INTEGER NOT NULL DEFAULT 0,  -- raised by what the harness writes, so that each run has its own
   created_at       TEXT NOT NULL,
   changed_at       TEXT NOT NULL
 ) STRICT;
@@ -72,7 +72,7 @@ CREATE TABLE IF NOT EXISTS run (
   result            TEXT,
   accepted          INTEGER,            -- 0: the result came too late for the history and is kept for audit only
   usage             TEXT AS (result -> '$.usage'),
-  cost              TEXT AS (result -> '$.usage.cost'),  -- its digits as they came: money passes through no double
+  cost              TEXT AS (NULLIF(result -> '$.usage.cost', 'null')),  -- its digits as they came: money passes through no double
   error             TEXT                -- for the customer
 ) STRICT;
 CREATE INDEX IF NOT EXISTS run_session ON run (session_id);

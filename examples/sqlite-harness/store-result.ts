@@ -19,7 +19,8 @@ export function storeResult(result: RunResult, context: Context): Storing {
     const session = run === null ? null : conversation.session(run.session_id)
     if (run === null || session === null) return 'unknown'
     if (run.result !== null) return 'repeated'
-    const isAccepted = fits(run, session)
+    // Before each run begins the revision is raised: where it is this one's still, no other has begun since.
+    const isAccepted = run.history_revision === session.history_revision
     keep(result, run, isAccepted, context)
     if (isAccepted) take(result, session, context)
     else setAside(result, run, context)
@@ -36,12 +37,6 @@ function adopt({ meta, idempotency_key, origin_request_id }: RunResult, { conver
   // A revision that no history has.
   conversation.addRun({ id: idempotency_key, session_id, origin_request_id, history_revision: -1 }, null)
   return conversation.run(idempotency_key)
-}
-
-/** Made for the history as it is, and no other run is on its way. */
-function fits(run: RunRow, session: SessionRow): boolean {
-  const isFree = session.active_run === null || session.active_run === run.id
-  return isFree && session.status !== 'awaiting_tool' && run.history_revision === session.history_revision
 }
 
 /**

@@ -4,11 +4,15 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
+import type { StoredMessage } from '../../../src/contract/message.ts'
 import type { RunResult } from '../../../src/contract/result.ts'
+import type { ToolCallBody } from '../../../src/contract/tool-exchange.ts'
 import { writeAssistants } from '../../../examples/sqlite-harness/data/assistants.ts'
 import { openDatabase } from '../../../examples/sqlite-harness/plumbing/database.ts'
 import { CUSTOMER, fillWithDemoData } from '../../../examples/sqlite-harness/data/demo-data.ts'
-import { createHarness } from '../../../examples/sqlite-harness/harness.ts'
+import { createHarness, type Harness } from '../../../examples/sqlite-harness/harness.ts'
+import { decide } from '../../../examples/sqlite-harness/decide.ts'
+import { endRun } from '../../../examples/sqlite-harness/start-run.ts'
 import { storeResult } from '../../../examples/sqlite-harness/store-result.ts'
 import { parseLossless } from '../../../examples/sqlite-harness/plumbing/lossless-json.ts'
 import { wordsOf } from '../../../examples/sqlite-harness/data/words.ts'
@@ -26,8 +30,9 @@ const taken: Reply = [
   202,
   { run_id: 'run_9', status: 'running', stream_url: 'http://127.0.0.1/s', deadline_at: '2999-01-01T00:00:00.000Z' },
 ]
-/** The second run of a conversation. */
+/** The second run of a conversation, and the third. */
 const takenNext: Reply = [202, { ...(taken[1] as object), run_id: 'run_10' }]
+const takenThird: Reply = [202, { ...(taken[1] as object), run_id: 'run_11' }]
 const blocked = (code: string): Reply => [409, { error: { code, message: 'in the way', run_id: 'run_1' } }]
 
 /** `answers` by method and path, each given in turn; what is not foreseen is 404. */
@@ -235,6 +240,33 @@ for (const status of [429, 503]) {
   })
 }
 
+test('a message that the page sends again while a 503 is waited out ends no waiting', async (t) => {
+  const busy: Reply = [503, { error: { code: 'overloaded', message: '' } }, { 'retry-after': '30' }]
+  const begun = Promise.withResolvers<void>()
+  const over = Promise.withResolvers<void>()
+  const pause = (_ms: number, signal: AbortSignal) => {
+    begun.resolve()
+    signal.addEventListener('abort', () => over.reject(new Error('in a hurry')))
+    return over.promise
+  }
+  const { said, harness } = await openHarness(t, { 'POST /runs': [busy, taken] }, pause)
+  const first = harness.say(SESSION, 'msg_1', 'first')
+  await begun.promise
+  const again = harness.say(SESSION, 'msg_1', 'first')
+  over.resolve()
+  await Promise.all([first, again])
+  assert.deepEqual([said.length, harness.conversation.run('msg_1')?.status], [2, 'running'])
+})
+
+test('Stop says that it stopped a run which the engine does not know any more, and the question can be asked anew', async (t) => {
+  const { harness } = await openHarness(t, { 'POST /runs': [taken, takenNext] })
+  await harness.say(SESSION, 'msg_1', 'first')
+  assert.equal(await harness.stop(SESSION), true)
+  const [run] = harness.conversation.runs(SESSION)
+  assert.deepEqual([run?.status, harness.conversation.session(SESSION)?.status], ['cancelled', 'idle'])
+  assert.equal(await harness.retry(SESSION), true)
+})
+
 test('an engine that asks for more than a minute is left to the safety net, and the customer waits for nothing', async (t) => {
   const busy: Reply = [503, { error: { code: 'draining', message: '' } }, { 'retry-after': '90' }]
   const { said, harness } = await openHarness(t, { 'POST /runs': [busy, taken] })
@@ -307,6 +339,84 @@ test('A.2, A.12: stored messages go back whole: unknown fields, provider_data, l
   const sent = said[1]?.text ?? ''
   assert.ok(sent.includes(text.replace('[1.10]', '[1.1]')), sent)
   assert.ok(sent.includes(first))
+})
+
+/** The run waits for a refund, as the tool registered it and the result tells. */
+function awaitDecision(harness: Harness): void {
+  const args = { orderId: '1001', amount: 39.9, reason: 'broken' }
+  const call = {
+    run_id: 'run_9',
+    call_id: 'call_1',
+    tool: 'createReturn',
+    args,
+    args_hash: 'hash',
+    operation_key: 'op_1',
+  }
+  harness.operations.register(call as unknown as ToolCallBody, SESSION, CUSTOMER, '1001')
+  const pending = { ...call, operation_id: 'op_1', expires_at: '2999-01-01T00:00:00.000Z' }
+  const result = { ...resultOf('run_9', 'msg_1', 1), status: 'awaiting_tool', pending: [pending] }
+  assert.equal(storeResult(result as unknown as RunResult, harness), 'stored')
+}
+
+/** What the model is shown in the newest run: the texts of users, and calls that are answered. */
+function shown(said: readonly Said[]): string[] {
+  const messages = said.findLast(({ request }) => request === 'POST /runs')?.body['messages'] as StoredMessage[]
+  return messages.flatMap((message) => {
+    if (message.role === 'tool') return [`${message.call_id} ${message.error ?? 'done'}`]
+    return message.role === 'user' ? message.content.map((part) => (part.type === 'text' ? part.text : '')) : []
+  })
+}
+
+for (const goesOn of [false, true]) {
+  test(`a decision ${goesOn ? 'on a card that was set aside ' : ''}whose run nobody started any more is taken up by the safety net, once`, async (t) => {
+    const { said, harness } = await openHarness(t, { 'POST /runs': [taken, takenNext, takenThird] })
+    await harness.say(SESSION, 'msg_1', 'first')
+    awaitDecision(harness)
+    if (goesOn) {
+      await harness.say(SESSION, 'msg_2', 'second')
+      assert.equal(storeResult(resultOf('run_10', 'msg_2', 3) as unknown as RunResult, harness), 'stored')
+    }
+    const before = said.length
+    // This process dies as soon as the decision is committed.
+    assert.equal(decide('op_1', 1, 'approve', { ...harness, changed: () => undefined }), 'done')
+    assert.equal(said.length, before)
+    await harness.sweep()
+    await harness.sweep()
+    assert.equal(said.filter(({ request }) => request === 'POST /runs').length, goesOn ? 3 : 2)
+    if (!goesOn) return assert.deepEqual(shown(said), ['first', 'call_1 done'])
+    assert.deepEqual(shown(said).slice(0, 3), ['first', 'call_1 superseded', 'second'])
+    assert.match(shown(said)[3] ?? '', /^\[Notice of the shop's system.*createReturn for order 1001.*R-1001/)
+  })
+}
+
+test('a decision made while another answer is under way is told with the next message, before it', async (t) => {
+  const { said, harness } = await openHarness(t, {
+    'POST /runs': [taken, takenNext, takenThird],
+    'POST /runs/run_10/cancel': [[200, { ...resultOf('run_10', 'msg_2', 3), status: 'cancelled' }]],
+    'POST /runs/run_10/ack': [[200, {}]],
+  })
+  await harness.say(SESSION, 'msg_1', 'first')
+  awaitDecision(harness)
+  await harness.say(SESSION, 'msg_2', 'second')
+  assert.equal(decide('op_1', 1, 'decline', harness), 'done')
+  await harness.say(SESSION, 'msg_3', 'third')
+  assert.deepEqual(shown(said).length, 5)
+  assert.match(shown(said)[3] ?? '', /^\[Notice of the shop's system.*declined by a colleague/)
+  assert.equal(shown(said)[4], 'third')
+})
+
+test('after a lost run was tried again its late result comes between no more', async (t) => {
+  const { harness } = await openHarness(t, { 'POST /runs': [taken, takenNext] })
+  await harness.say(SESSION, 'msg_1', 'first')
+  const lost = harness.conversation.run('msg_1')
+  assert.ok(lost)
+  endRun(harness, lost, 'lost', 'lost')
+  assert.equal(await harness.retry(SESSION), true)
+  const next = harness.conversation.newestRun(SESSION)
+  const answer = resultOf('run_10', next?.id ?? '', next?.history_revision ?? 0)
+  assert.equal(storeResult(answer as unknown as RunResult, harness), 'stored')
+  assert.equal(storeResult(resultOf('run_9', 'msg_1', 1) as unknown as RunResult, harness), 'audit')
+  assert.equal(harness.conversation.messages(SESSION).length, 2)
 })
 
 function resultOf(runId: string, key: string, revision: number, text = 'an answer') {
