@@ -4,6 +4,7 @@ import { test, type TestContext } from 'node:test'
 import type { RunResult } from '../../../src/contract/result.ts'
 import type { ToolCallBody } from '../../../src/contract/tool-exchange.ts'
 import type { Context } from '../../../examples/sqlite-harness/context.ts'
+import { decide } from '../../../examples/sqlite-harness/decide.ts'
 import { parseLossless } from '../../../examples/sqlite-harness/plumbing/lossless-json.ts'
 import { endRun } from '../../../examples/sqlite-harness/start-run.ts'
 import { storeResult } from '../../../examples/sqlite-harness/store-result.ts'
@@ -98,6 +99,40 @@ test('a call that nobody registered is closed, so that the history can go on', (
   assert.equal(storeResult(waiting([['call_9', 1]]), store), 'stored')
   assert.equal(store.conversation.session('chat_1')?.status, 'idle')
   assert.equal(store.conversation.messages('chat_1').at(-1)?.id, 'call_9')
+})
+
+test('a call for an older version opens no newer one', (t) => {
+  const store = openStore(t)
+  register(store, 'call_1', 39.9)
+  register(store, 'call_2', 10)
+  assert.equal(storeResult(waiting([['call_1', 39.9]]), store), 'stored')
+  assert.deepEqual([store.operations.find('op_1')?.version, decide('op_1', 2, 'approve', store)], [2, 'outdated'])
+})
+
+test('what was decided while a run asked for it again is told in answer to that call, and nothing waits', (t) => {
+  const store = openStore(t)
+  register(store, 'call_1', 39.9)
+  assert.equal(storeResult(waiting([['call_1', 39.9]]), store), 'stored')
+  store.conversation.answerCall(
+    'chat_1',
+    { call_id: 'call_1', tool: 'createReturn', operation_id: 'op_1' },
+    { error: '' },
+  )
+  beginRun(store, 'msg_2', 2)
+  register(store, 'call_2', 39.9)
+  assert.equal(decide('op_1', 1, 'approve', store), 'done')
+  const again = { ...waiting([['call_2', 39.9]]), run_id: 'run_2', idempotency_key: 'msg_2' }
+  assert.equal(storeResult(again, store), 'stored')
+  assert.match(store.conversation.newest('chat_1')?.payload ?? '', /"call_id":"call_2".*"error":"approved meanwhile: /)
+  assert.equal(store.conversation.session('chat_1')?.status, 'idle')
+})
+
+test('a result for a history that has changed since is kept for audit, and holds up nothing', (t) => {
+  const store = openStore(t)
+  store.conversation.raiseRevision('chat_1')
+  assert.equal(storeResult(waiting([]), store), 'audit')
+  const { status, active_run } = store.conversation.session('chat_1') ?? {}
+  assert.deepEqual([status, active_run], ['idle', null])
 })
 
 test('what a run kept for audit had asked for can be approved by nobody', (t) => {

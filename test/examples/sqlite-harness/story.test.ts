@@ -196,7 +196,6 @@ function signed(secret: string, id: string, timestamp: string, body: string): st
 
 test('A.11: while the secret is changed, a letter with either secret and any of several signatures is genuine', (t) => {
   const now = Date.parse('2026-11-30T09:15:00.000Z')
-  const timestamp = String(now / 1000)
   const steps = openSteps(t, () => new Date(now))
   steps.conversation.addRun(
     { id: 'msg_1', session_id: 'chat_1', origin_request_id: 'msg_1', history_revision: 0 },
@@ -211,7 +210,8 @@ test('A.11: while the secret is changed, a letter with either secret and any of 
     error: null,
   }
   const body = JSON.stringify({ payload: result })
-  const answerTo = (shown: string, signatures: readonly string[], known: readonly string[]) => {
+  const answerTo = (shown: string, signatures: readonly string[], known: readonly string[], sentMs = now) => {
+    const timestamp = String(sentMs / 1000)
     const headers = {
       'x-engine-secret': shown,
       'webhook-id': 'run_1',
@@ -226,6 +226,8 @@ test('A.11: while the secret is changed, a letter with either secret and any of 
   assert.equal(answerTo('old', ['other'], ['old']), 401)
   assert.equal(answerTo('other', ['old'], ['old']), 401)
   assert.equal(answerTo('old', [], ['old']), 401)
+  assert.equal(answerTo('old', ['old'], ['old'], now - 299_000), 200)
+  for (const late of [-301_000, 301_000, Number.NaN]) assert.equal(answerTo('old', ['old'], ['old'], now + late), 401)
 })
 
 const speaks = (stage: Stage, session: string) => () =>

@@ -56,6 +56,7 @@ test('A.5, A.6: a write registers one operation; the same call again lands on th
   const first = call('createReturn', refund(39.9))
   assert.deepEqual(first, { status: 'deferred', operation_id: 'op_createReturn' })
   assert.deepEqual(call('createReturn', refund(39.9)), first)
+  assert.deepEqual(call('createReturn', refund(39.9), 'call_2'), first, 'the same asked for by another call')
   assert.equal(operations.find('op_createReturn')?.version, 1)
   assert.equal(database.all`SELECT * FROM operation`.length, 1)
   assert.equal(database.all`SELECT * FROM refund`.length, 0)
@@ -117,6 +118,7 @@ test('a decision counts until the ticket expires: then it is refused, and the ca
   assert.deepEqual(parts.database.all`SELECT 1 FROM refund`, [])
 
   call('createReturn', refund(39.9), 'call_2')
+  assert.equal(decide('op_createReturn', 2, 'approve', all), 'outdated', 'the run that asks has not ended yet')
   operations.open({ ...at, call_id: 'call_2', expires_at: '2026-12-03T00:00:00.000Z' })
   assert.equal(decide('op_createReturn', 2, 'approve', all), 'done', 'asked for again, it can be decided again')
 })
