@@ -18,11 +18,12 @@ export type WireIds = ReadonlyMap<ToolCallPart, string>
 export function wireIds(turns: readonly Turn[], profile: Profile): WireIds {
   const ids = new Map<ToolCallPart, string>()
   const taken = new Set<string>()
+  const tried = new Map<string, number>()
   for (const turn of turns) {
     if (turn.kind !== 'assistant') continue
     for (const { call } of turn.results) {
       const native = nativeId(call, profile)
-      const id = native !== null && !taken.has(native) ? native : madeId(call, ids.size, profile, taken)
+      const id = native !== null && !taken.has(native) ? native : madeId(call, ids.size, profile, taken, tried)
       ids.set(call, id)
       taken.add(id)
     }
@@ -36,27 +37,53 @@ function nativeId(call: ToolCallPart, profile: Profile): string | null {
   return profile.nativeCallIds === null || profile.nativeCallIds.test(id) ? id : null
 }
 
-/** `number` is how many calls stand before this one in the conversation. */
-function madeId(call: ToolCallPart, number: number, profile: Profile, taken: ReadonlySet<string>): string {
-  for (let salt = 0; ; salt += 1) {
-    const id = MAKERS[profile.madeCallIds](call, number, salt)
-    if (!taken.has(id)) return id
+/**
+ * The first id of its row that is free. What was found taken stays so: where one id comes on every turn, each turn begins where the
+ * one before ended, and the ids are the same as if it had begun anew.
+ * @param number how many calls stand before this one in the conversation
+ * @param tried by row: where to begin
+ */
+function madeId(
+  call: ToolCallPart,
+  number: number,
+  profile: Profile,
+  taken: ReadonlySet<string>,
+  tried: Map<string, number>,
+): string {
+  const { first, id: made, row } = MAKERS[profile.madeCallIds](call, number)
+  for (let at = Math.max(first, tried.get(row) ?? 0); ; at += 1) {
+    const id = made(at)
+    if (taken.has(id)) continue
+    tried.set(row, at + 1)
+    return id
   }
 }
 
-type Maker = (call: ToolCallPart, number: number, salt: number) => string
+/** The ids that a call may have, one after another. Calls of one row have the same ones, from `first` on. */
+interface IdRow {
+  readonly row: string
+  readonly first: number
+  readonly id: (at: number) => string
+}
 
-const MAKERS: Readonly<Record<Profile['madeCallIds'], Maker>> = {
+const MAKERS: Readonly<Record<Profile['madeCallIds'], (call: ToolCallPart, number: number) => IdRow>> = {
   /** At most 40 of `[a-zA-Z0-9_-]`, which every vendor but the two below takes; the engine's own ids already are that. */
-  short: ({ call_id }, _number, salt) =>
-    salt === 0 && /^[a-zA-Z0-9_-]{1,40}$/.test(call_id) ? call_id : `call_${digest(call_id, salt).slice(0, 24)}`,
+  short: ({ call_id }) => ({
+    row: call_id,
+    first: 0,
+    id: (at) =>
+      at === 0 && /^[a-zA-Z0-9_-]{1,40}$/.test(call_id) ? call_id : `call_${digest(call_id, at).slice(0, 24)}`,
+  }),
   /** Exactly nine letters and digits (Mistral). */
-  nine: ({ call_id }, _number, salt) => digest(call_id, salt).slice(0, 9),
+  nine: ({ call_id }) => ({ row: call_id, first: 0, id: (at) => digest(call_id, at).slice(0, 9) }),
   /**
    * `functions.<tool>:<n>`, n counted over the conversation: Kimi's template knows the tool of a result by nothing else. An id
    * has 64 characters at most, and the end of it tells it from others.
    */
-  numbered: ({ tool }, number, salt) => `functions.${wireToolName(tool)}:${number + salt}`.slice(-64),
+  numbered: ({ tool }, number) => {
+    const name = wireToolName(tool)
+    return { row: name, first: number, id: (at) => `functions.${name}:${at}`.slice(-64) }
+  },
 }
 
 function digest(callId: string, salt: number): string {

@@ -1,5 +1,6 @@
 /** Under which ids a provider sees the calls of a conversation. */
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import type { StoredMessage } from '../../src/contract/message.ts'
@@ -68,6 +69,24 @@ test('HI-11: of one id on every turn the first call keeps it, and earlier bytes 
   const all = ids(history(...turns))
   assert.deepEqual(all, ['call_0', ULID.slice(0, -1) + 'B', ULID.slice(0, -1) + 'C'])
   assert.deepEqual(ids(history(...turns.slice(0, 2))), all.slice(0, 2))
+})
+
+test('HI-11: a foreign id on every one of 4,000 turns is made anew each time, in no more than a moment', () => {
+  const turns = Array.from({ length: 4000 }, () => [{ call_id: 'call_0' }])
+  const made = (salt: number) => createHash('sha256').update(`${salt}:call_0`).digest('hex')
+  const rows = {
+    short: ['call_0', ...[1, 2, 3].map((salt) => `call_${made(salt).slice(0, 24)}`)],
+    nine: [0, 1, 2, 3].map((salt) => made(salt).slice(0, 9)),
+    numbered: [0, 1, 2, 3].map((at) => `functions.f:${at}`),
+  } as const
+  for (const [madeCallIds, first] of Object.entries(rows) as [keyof typeof rows, readonly string[]][]) {
+    const before = performance.now()
+    const all = ids(history(...turns), { ...generic, madeCallIds })
+    // Begun anew on every turn it would take eight million hashes.
+    assert.ok(performance.now() - before < 3000, madeCallIds)
+    assert.deepEqual(all.slice(0, 4), first)
+    assert.equal(new Set(all).size, 4000)
+  }
 })
 
 test('HI-12: one id twice in a single answer is two ids', () => {
