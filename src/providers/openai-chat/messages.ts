@@ -35,8 +35,8 @@ export function chatMessages(call: DialectCall): ChatMessages {
   const turns = turnsOf(ask.messages)
   const ids = wireIds(turns, profile)
   const warnings: Warning[] = []
-  const messages: JsonObject[] = []
-  const add = (message: JsonObject | null): void => append(messages, message, profile.chat)
+  const drafts: Draft[] = []
+  const add = (message: JsonObject | null): void => append(drafts, message, profile.chat)
   const system = systemText(call, 'response_format')
   if (system.trim() !== '') add({ role: profile.chat.systemRole, content: system })
   for (const turn of turns) {
@@ -49,33 +49,51 @@ export function chatMessages(call: DialectCall): ChatMessages {
       add({ role: 'tool', tool_call_id: ids.get(part) ?? part.call_id, content })
   }
   if (ask.note !== null && ask.note.trim() !== '') add({ role: 'user', content: ask.note })
-  return { messages, warnings }
+  return { messages: drafts.map(written), warnings }
 }
 
-function append(messages: JsonObject[], message: JsonObject | null, { afterTools, alternates }: ChatRules): void {
+/** A message in the making; its content is put together once, however many neighbours it takes in. */
+interface Draft {
+  fields: JsonObject
+  readonly contents: Content[]
+}
+
+function drafted(message: JsonObject): Draft {
+  return { fields: message, contents: [message['content'] ?? ''] }
+}
+
+function written({ contents, fields }: Draft): JsonObject {
+  return contents.length === 1 ? fields : { ...fields, content: mergedContent(contents) }
+}
+
+function append(drafts: Draft[], message: JsonObject | null, { afterTools, alternates }: ChatRules): void {
   if (message === null) return
-  const last = messages.at(-1)
-  if (afterTools !== null && last?.['role'] === 'tool' && message['role'] === 'user') {
-    messages.push({ role: 'assistant', content: afterTools }, message)
+  const last = drafts.at(-1)
+  const role = last?.fields['role']
+  if (afterTools !== null && role === 'tool' && message['role'] === 'user') {
+    drafts.push(drafted({ role: 'assistant', content: afterTools }), drafted(message))
     return
   }
-  const merged = alternates && last !== undefined && last['role'] === message['role'] ? merge(last, message) : null
-  if (merged === null) messages.push(message)
-  else messages[messages.length - 1] = merged
-}
-
-/** null: these two stay apart. What calls tools already has its results between. */
-function merge(before: JsonObject, after: JsonObject): JsonObject | null {
-  if (before['role'] === 'tool') return null
-  return { ...before, ...after, content: mergedContent(before['content'] ?? '', after['content'] ?? '') }
+  // Results stay apart. What calls tools already has its results between.
+  if (!alternates || last === undefined || role !== message['role'] || role === 'tool') {
+    drafts.push(drafted(message))
+    return
+  }
+  last.fields = { ...last.fields, ...message }
+  last.contents.push(message['content'] ?? '')
 }
 
 type Content = NonNullable<JsonObject[string]>
 
-function mergedContent(before: Content, after: Content): Content {
-  if (typeof before === 'string' && typeof after === 'string')
-    return [before, after].filter((text) => text !== '').join('\n\n')
-  return [...parts(before), ...parts(after)]
+/** Texts are one text up to the first content that is a list; from there on each is a part of its own. */
+function mergedContent(contents: readonly Content[]): Content {
+  const texts: string[] = []
+  for (const content of contents) {
+    if (typeof content !== 'string') break
+    texts.push(content)
+  }
+  const text = texts.filter((content) => content !== '').join('\n\n')
+  return texts.length === contents.length ? text : [...parts(text), ...contents.slice(texts.length).flatMap(parts)]
 }
 
 function parts(content: Content): readonly JsonObject[] {

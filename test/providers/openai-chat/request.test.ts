@@ -251,6 +251,26 @@ test('parallel results are never merged, and an image keeps its list when texts 
   ])
 })
 
+test('HI-04: of many neighbours texts are one text up to the first image, and 20,000 of them are one in a moment', () => {
+  const shown: StoredMessage = {
+    role: 'user',
+    created_at: '2026-11-30T10:00:00.000Z',
+    content: [{ type: 'image', data: 'iVBO', mime_type: 'image/png' }, text('e')],
+  }
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } }
+  const mixed = [user('a'), user('b'), shown, user('c'), user('d'), shown]
+  assert.deepEqual(bodyOf({ messages: mixed, ...chat({ alternates: true }) }).messages, [
+    { role: 'user', content: [text('a\n\nb'), image, text('e'), text('c'), text('d'), image, text('e')] },
+  ])
+  const words = 'words '.repeat(20)
+  const before = performance.now()
+  const many = [...Array.from({ length: 20_000 }, () => user(words)), ...Array.from({ length: 20_000 }, () => shown)]
+  const [one, ...others] = bodyOf({ messages: many, ...chat({ alternates: true }) }).messages
+  // Put together anew with each neighbour it would take half a minute.
+  assert.ok(performance.now() - before < 3000)
+  assert.deepEqual([(one?.['content'] as unknown[]).length, others], [1 + 40_000, []])
+})
+
 test('HI-05: own reasoning goes back in the field it came from; foreign reasoning and that of another model does not', () => {
   const answer = (part: AssistantMessage['content'][number], model = 'some-model') =>
     bodyOf({ messages: [user('x'), assistant([part, text('hi')], model), user('y')] }).messages[1]
