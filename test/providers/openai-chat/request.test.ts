@@ -265,10 +265,13 @@ test('HI-04: of many neighbours texts are one text up to the first image, and 20
   const words = 'words '.repeat(20)
   const before = performance.now()
   const many = [...Array.from({ length: 20_000 }, () => user(words)), ...Array.from({ length: 20_000 }, () => shown)]
-  const [one, ...others] = bodyOf({ messages: many, ...chat({ alternates: true }) }).messages
+  const merged = bodyOf({ messages: many, ...chat({ alternates: true }) }).messages
   // Put together anew with each neighbour it would take half a minute.
   assert.ok(performance.now() - before < 3000)
-  assert.deepEqual([(one?.['content'] as unknown[]).length, others], [1 + 40_000, []])
+  assert.deepEqual(
+    merged.map(({ content }) => Array.isArray(content) && content.length),
+    [1 + 40_000],
+  )
 })
 
 test('HI-05: own reasoning goes back in the field it came from; foreign reasoning and that of another model does not', () => {
