@@ -7,6 +7,7 @@
  * that they are secrets. Tokens of URLs and tickets are found by their form.
  */
 import { secretForms, SHORTEST_WORD } from '../journal/secret-forms.ts'
+import { readingsOf } from '../journal/unescaped.ts'
 
 export const SECRET = '[secret]'
 
@@ -14,6 +15,8 @@ const LEAST_LENGTH = 8
 const LETTER = /[A-Za-z0-9]/
 /** A tool's words inside a result, inside a message, inside a request. */
 const DEEPEST_JSON = 4
+/** An escape is at most so many times as long as what it stands for, the longest forms having some in them. */
+const MOST_ESCAPED = 3
 /** No token and no ticket is longer. */
 const LONGEST_FORM = 512
 
@@ -67,7 +70,7 @@ export class Secrets {
   #addForm(form: string): void {
     if (form.length < LEAST_LENGTH) this.#words.add(form)
     else this.#texts.add(form)
-    this.#longest = Math.max(this.#longest, Buffer.byteLength(form))
+    this.#longest = Math.max(this.#longest, MOST_ESCAPED * Buffer.byteLength(form))
   }
 
   text(text: string): string {
@@ -96,16 +99,18 @@ export class Secrets {
   /** Places of secrets, in order, none over another. */
   #spans(text: string, spell: (secret: string) => string): Span[] {
     const found: Span[] = []
-    for (const secret of this.#texts) {
-      const word = spell(secret)
-      for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + word.length)) {
-        found.push([at, at + word.length])
+    for (const { places, text: read } of readingsOf(text)) {
+      const placeOf = (at: number) => (places === null ? at : (places[at] ?? 0))
+      const find = (word: string, isOne: (at: number) => boolean) => {
+        for (let at = read.indexOf(word); at !== -1; at = read.indexOf(word, at + word.length)) {
+          if (isOne(at)) found.push([placeOf(at), placeOf(at + word.length)])
+        }
       }
-    }
-    for (const word of this.#words) {
-      for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + word.length)) {
-        const isWhole = !LETTER.test(text.charAt(at - 1)) && !LETTER.test(text.charAt(at + word.length))
-        if (isWhole) found.push([at, at + word.length])
+      for (const secret of this.#texts) find(spell(secret), () => true)
+      // What escapes stand for is written out in it.
+      if (places !== null) for (const secret of this.#texts) if (spell(secret) !== secret) find(secret, () => true)
+      for (const word of this.#words) {
+        find(word, (at) => !LETTER.test(read.charAt(at - 1)) && !LETTER.test(read.charAt(at + word.length)))
       }
     }
     for (const form of FORMS) {

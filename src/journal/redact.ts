@@ -9,7 +9,7 @@
 import { isRawNumber, type Json } from '../contract/json.ts'
 import type { JournalEntry } from '../engine/ports.ts'
 import { SHORTEST_SECRET, SHORTEST_WORD, secretForms } from './secret-forms.ts'
-import { type View, viewsOf } from './unescaped.ts'
+import { readingsOf, type View } from './unescaped.ts'
 
 const REDACTED = '[redacted]'
 
@@ -122,11 +122,7 @@ function withoutQueryTokens(text: string): string {
 type Span = readonly [start: number, end: number]
 
 function withoutForms(whole: string, index: FormIndex): string {
-  const spans = spansIn({ text: whole, places: null }, index)
-  // However it is escaped; and hex in whatever letters.
-  for (const view of viewsOf(whole)) spans.push(...spansIn(view, index))
-  const lowered = whole.replaceAll(/[0-9a-f]{16,}/gi, (run) => run.toLowerCase())
-  if (lowered !== whole) spans.push(...spansIn({ text: lowered, places: null }, index))
+  const spans = [...readingsOf(whole)].flatMap((view) => spansIn(view, index))
   if (spans.length === 0) return whole
 
   let cleared = ''

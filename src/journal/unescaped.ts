@@ -5,9 +5,12 @@
 
 export interface View {
   readonly text: string
-  /** Where in the original each UTF-16 unit begins, and behind the last one where the text ends. null: it is the original. */
+  /** Where in the original each UTF-16 unit begins, and behind the last one where the text ends. null: at the same place. */
   readonly places: Uint32Array | null
 }
+
+/** As long as the shortest secret in it would be. */
+const HEX = /[0-9a-f]{8,}/gi
 
 /** Escapes in escapes: JSON in JSON in JSON, a URL in the query of a URL. */
 const MOST_LEVELS = 3
@@ -36,8 +39,11 @@ const ESCAPE = new RegExp(
   'gi',
 )
 
-/** The views of a text, each with one more level of escapes undone; none where there is no escape in it. */
-export function* viewsOf(text: string): Generator<View> {
+/** A text as it is, with its hex in small letters where some is not, and each with one more level of its escapes undone. */
+export function* readingsOf(text: string): Generator<View> {
+  yield { text, places: null }
+  const lowered = text.replaceAll(HEX, (run) => run.toLowerCase())
+  if (lowered !== text) yield { text: lowered, places: null }
   let view: View = { text, places: null }
   for (let level = 0; level < MOST_LEVELS && /[%\\&]/.test(view.text); level += 1) {
     const next = unescaped(view)

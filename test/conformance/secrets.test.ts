@@ -61,8 +61,12 @@ function saidForms(secret: string): string[] {
       bytes.toString('base64url'),
       bytes.toString('hex'),
       bytes.toString('hex').toUpperCase(),
+      bytes.toString('hex').replaceAll(/../g, '%$&'),
+      bytes.toString('hex').replaceAll(/(.)(..)/g, (_all, one: string, rest: string) => one.toUpperCase() + rest),
+      secret.replaceAll(/./g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
       digest.toString('hex'),
       digest.toString('base64'),
+      digest.toString('base64').replaceAll('=', ''),
       digest.toString('base64url'),
     ]),
   ]
