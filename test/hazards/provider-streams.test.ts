@@ -675,6 +675,38 @@ for (const [what, status, body, code, requests] of [
   })
 }
 
+test('RF-16: a fallback has its own address, path and key, and nothing of the first', async (t) => {
+  const client = await engine.client()
+  const first = await recordingServer(t, 'the first model', (_, response) => {
+    response.writeHead(529, { 'content-type': 'application/json' }).end('{"error":{"message":"Overloaded"}}')
+  })
+  const second = await recordingServer(t, 'the second model', (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(A_FINE)
+  })
+  const primary = {
+    provider: 'openai-compatible',
+    model: 'a',
+    base_url: `${first.url}/only-a`,
+    api_key: 'sk-SECRET-of-A',
+  }
+  const fallback = {
+    provider: 'anthropic',
+    model: 'claude-b',
+    base_url: `${second.url}/coding`,
+    api_key: 'sk-SECRET-of-B',
+  }
+  const params = { extra: { mark_of_a: 1 }, max_output_tokens: 77 }
+  const result = await client.run(runBody({ llm: { ...primary, params, fallbacks: [fallback] } }))
+  assert.deepEqual([result.status, result.text], ['completed', 'Fine.'])
+  assert.deepEqual(
+    first.received.map(({ path }) => path),
+    Array.from({ length: 3 }, () => '/only-a/chat/completions'),
+  )
+  const [asked, ...more] = second.received
+  assert.deepEqual([asked?.path, asked?.headers['x-api-key'], more], ['/coding/v1/messages', 'sk-SECRET-of-B', []])
+  assert.doesNotMatch(JSON.stringify([asked?.headers, asked?.text]), /of-A|only-a|mark_of_a|"max_tokens":77/)
+})
+
 test('RF-02: a wait of two hours fails at once, or goes to the next model at once', async (t) => {
   const client = await engine.client()
   const limited = await recordingServer(t, 'the limited model', (_, response) => {

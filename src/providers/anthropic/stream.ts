@@ -67,7 +67,8 @@ export class AnthropicReader implements Reader {
   }
 
   #event(event: WireObject, name: string | undefined, data: string): void {
-    switch (event['type']) {
+    // Some servers tell the type by the name alone.
+    switch (event['type'] ?? name) {
       case 'content_block_delta':
         return this.#delta(event, data)
       case 'content_block_start':

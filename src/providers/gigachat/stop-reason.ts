@@ -4,6 +4,8 @@ import type { StopReason } from '../../contract/message.ts'
 const WORDS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
   ['stop', 'end_turn'],
   ['function_call', 'tool_calls'],
+  // Of what stands before it and speaks the words of other APIs.
+  ['tool_calls', 'tool_calls'],
   ['length', 'length'],
   // A topic that the service does not speak of; a fixed sentence stands in for the answer.
   ['blacklist', 'refusal'],

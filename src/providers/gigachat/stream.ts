@@ -107,7 +107,7 @@ export class GigachatReader implements Reader {
     // A whole message after its pieces says nothing new.
     if (delta === null || (!isObject(choice['delta']) && this.started)) return
     this.#progress.count(this.#think(text(delta['reasoning_content'])))
-    if (!NOT_AN_ANSWER.has(delta['role'])) this.#say(text(delta['content']))
+    if (!NOT_AN_ANSWER.has(delta['role'])) for (const part of partsOf(delta['content'])) this.#say(text(part['text']))
     this.#state ||= text(delta['functions_state_id'])
     const { function_call: wire } = delta
     if (isObject(wire)) this.#call(data === null ? wire : losslessCall(wire, data))

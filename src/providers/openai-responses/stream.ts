@@ -28,6 +28,7 @@ const LONGEST_MARK = 16
 /** The statuses a response can end with; the events that bring it bear the same names. */
 const FINAL: ReadonlySet<string> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
 const EVENTS = 'response.'
+const SECOND_RESPONSE = malformed('a second response begins inside the first')
 
 export class ResponsesReader implements Reader {
   progress: Reader['progress'] = 'open'
@@ -77,7 +78,8 @@ export class ResponsesReader implements Reader {
   }
 
   #event(event: WireObject, name: string | undefined, data: string): void {
-    const type = text(event['type'])
+    // Some servers tell the type by the name alone.
+    const type = text(event['type']) || (name ?? '')
     const rule = pieceRules.get(type)
     if (rule !== undefined) return this.#piece(event, rule)
     switch (type) {
@@ -86,6 +88,8 @@ export class ResponsesReader implements Reader {
       case 'response.output_item.done':
         return this.#itemDone(event, data)
       case 'response.created':
+        // A gateway that asked once more in the middle: two answers are never glued together.
+        return this.#items.length > 0 ? this.#fail(SECOND_RESPONSE) : this.#head(event['response'])
       case 'response.queued':
       case 'response.in_progress':
         return this.#head(event['response'])

@@ -357,6 +357,14 @@ test('PS-36: an empty answer is an answer', () => {
   assert.deepEqual([complete, parts, why, usage?.tokens.output_tokens], [true, [], 'end_turn', 2])
 })
 
+test('PS-27: an event without a type is of the type that it is named after', () => {
+  const heard = listen(CALL)
+  for (const { type, ...more } of [start(), TEXT, words(0, 'Hi'), stop(0), finish('end_turn'), END])
+    heard.reader.event(type, JSON.stringify(more))
+  const { complete, parts } = heard.reader.end()
+  assert.deepEqual([complete, parts], [true, [{ type: 'text', text: 'Hi' }]])
+})
+
 test('PS-43: an event that does not parse fails the attempt; nothing after it is read', () => {
   const { complete, fault, usage, heard } = reading(
     start(),

@@ -75,6 +75,15 @@ test('PS-44: a call comes whole, its arguments an object, with a state id to be 
   assert.deepEqual(provider_data, { family: 'gigachat', functions_state_id: 'fs-1' })
 })
 
+test('PS-40: content that is a list of parts is their text', () => {
+  const parts = [
+    { type: 'text', text: 'Order 77 ' },
+    { type: 'text', text: 'is shipped.' },
+  ]
+  const { heard, stop } = readAnswer([chunk({ content: parts }, 'tool_calls', usage), DONE])
+  assert.deepEqual([heard.pieces.join(''), stop], ['Order 77 is shipped.', 'end_turn'])
+})
+
 test('LC-08: arguments that are no object are judged as the value they are, and never taken for none', () => {
   for (const value of [42, true, [1]]) {
     const odd = { ...called, function_call: { name: 'find_order', arguments: value } }

@@ -205,6 +205,22 @@ test('pieces of another kind under the same index are of another item, also wher
   )
 })
 
+test('PS-27: an event without a type is of the type that it is named after', () => {
+  const heard = hear(CALL)
+  const untyped = ({ type, ...more }: { readonly type: string }) => heard.reader.event(type, JSON.stringify(more))
+  untyped(words(0, 'Hi'))
+  untyped(end())
+  const { complete, parts } = heard.reader.end()
+  assert.deepEqual([complete, parts], [true, [{ type: 'text', text: 'Hi' }]])
+})
+
+test('a second response inside the first is no answer, and is not glued to it', () => {
+  const begins = event('created', { response: { id: 'resp_1' } })
+  const { complete, fault, heard } = reading(begins, words(0, 'One'), begins, words(0, 'Two'), end())
+  assert.deepEqual([complete, fault?.class, heard.shown()], [false, 'malformed', 'One'])
+  assert.equal(reading(begins, begins, words(0, 'One'), end()).complete, true)
+})
+
 test('LC-03: what has no name is a call of no tool where it has an id and arguments, else it is none', () => {
   assert.deepEqual(callsOf(args(0, '{}'), end()), [])
   assert.deepEqual(callsOf(done(1, call('a', '', { name: '' })), end()), [])
