@@ -12,8 +12,9 @@ import { namedCertificate } from '../egress/test-certificate.ts'
 import { startReceiver } from '../fakes/callback-receiver.ts'
 import { asksFor, says, startProvider } from '../fakes/provider-server.ts'
 import { ok, startTools } from '../fakes/tool-server.ts'
-import { EngineClient, errorOf, runBody, scripted } from './engine-client.ts'
-import { ownEngine, sharedEngine, type SharedEngine } from './shared-engine.ts'
+import { EngineClient, errorOf, runBody, scripted, user } from './engine-client.ts'
+import { recordingServer } from './recording-server.ts'
+import { endInPeace, ownEngine, sharedEngine, type SharedEngine } from './shared-engine.ts'
 
 const PUBLIC = sharedEngine({
   DEV_INSECURE: '',
@@ -325,6 +326,39 @@ test('§10 EG-05: what the environment says of proxies is nothing to a model, a 
   const result = await client.run(runBody(parts))
   assert.deepEqual([result.status, result.text, result.tool_calls[0]?.status], ['completed', 'Direct.', 'ok'])
   await receiver.nth(1)
+})
+
+test('§10 EG-04: neither the error webhook, nor the receiver of spans, nor where an image lies leads anywhere else', async (t) => {
+  const elsewhere = await recordingServer(t, 'where redirects lead', (_request, response) => void response.end())
+  const leads = (name: string, status: number) =>
+    recordingServer(
+      t,
+      name,
+      (_request, response) => void response.writeHead(status, { location: `${elsewhere.url}/` }).end(),
+    )
+  const hook = await leads('the error webhook', 308)
+  const spans = await leads('the receiver of spans', 307)
+  const image = await leads('where the image lies', 302)
+  const engine = await ownEngine(t, {
+    ERROR_WEBHOOK_URL: `${hook.url}/hook`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: spans.url,
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20SECRET-of-the-collector',
+  })
+  const client = new EngineClient(engine)
+  const provider = await startProvider(t, [(answer) => answer.status(401)], 'anthropic')
+  const llm = { provider: 'kimi', model: 'kimi-k3', api_key: 'sk-SECRET-kimi', base_url: provider.url }
+  const part = { type: 'image', url: `${image.url}/a.png`, mime_type: 'image/png' }
+  const result = await client.run(runBody({ llm, messages: [{ ...user('See?'), content: [part] }] }))
+  assert.equal(result.error?.code, 'provider_auth')
+  assert.match(String(result.warnings[0]?.message), /HTTP 302, and redirects are not followed/)
+  await hook.nth(1)
+  // What waits is sent at the end.
+  await endInPeace(engine)
+  assert.deepEqual(
+    [hook, spans, image].map(({ received }) => received.length > 0),
+    [true, true, true],
+  )
+  assert.deepEqual(elsewhere.received, [])
 })
 
 test('§10 EGRESS_PRIVATE_ALLOW lets a listed name lead inside, over TLS with the name checked, and no other', async (t) => {
