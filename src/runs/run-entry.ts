@@ -117,25 +117,17 @@ export function facts(record: RunRecord, warnings: RunView['warnings']) {
 
 /** Its stream holds the text of the result and the end: what a reader that was cut off, or comes late, still needs. */
 export function restoredEntry(run: EndedRun): RunEntry {
-  const { runId, sessionKey, startedAt, deadlineAt, warnings, callback, result, since, delivery } = run
+  const { done: _done, stored, ...kept } = run
   // Ids of its own: one that the engine gave out before must not be taken for another event here.
   const events = createRunEventLog({ idPrefix: 'r' })
   for (const event of eventsOf(run)) events.append(event)
   return {
-    runId,
-    sessionKey,
-    startedAt,
-    deadlineAt,
-    warnings,
-    callback,
+    ...kept,
     announced: null,
-    result,
-    since,
     events,
     cancelled: new AbortController(),
     record: null,
-    state: run.stored ? 'stored' : 'ended',
-    delivery,
+    state: stored ? 'stored' : 'ended',
     waiters: new Waiters(),
     statusWaiters: new Waiters(),
   }

@@ -6,7 +6,7 @@ import type { ErrorBody } from '../../src/contract/errors.ts'
 import type { JsonObject } from '../../src/contract/json.ts'
 import type { RunResult } from '../../src/contract/result.ts'
 import { ENGINE_TOKEN } from '../fakes/engine-process.ts'
-import { says, silent, startProvider } from '../fakes/provider-server.ts'
+import { behind, says, silent, startProvider } from '../fakes/provider-server.ts'
 import { startReceiver } from '../fakes/callback-receiver.ts'
 import { gate } from './facts.ts'
 import { type Accepted, EngineClient, errorOf, resultText, runBody, user } from './engine-client.ts'
@@ -68,13 +68,7 @@ const byPath = (left: readonly (string | undefined)[], right: readonly (string |
 test('§3.5 200 repeated: the same request is the same run, while it runs and after it has ended', async (t) => {
   const client = await engine.client()
   const hold = gate()
-  const provider = await startProvider(t, [
-    async (answer) => {
-      await hold.opened
-      answer.text('Once.')
-      answer.finish()
-    },
-  ])
+  const provider = await startProvider(t, [behind(hold.opened, says('Once.'))])
   const body = runBody({ llm: provider.llm() })
   const first = await client.start(body)
   const during = await client.post(body)
@@ -107,13 +101,7 @@ test('§3.5 200 wait: the body is the result, byte for byte what GET and the cal
 test('§3.5 200 wait: a repeat waits for the run that is going, and each waiter gets the same bytes', async (t) => {
   const client = await engine.client()
   const hold = gate()
-  const provider = await startProvider(t, [
-    async (answer) => {
-      await hold.opened
-      answer.text('For both.')
-      answer.finish()
-    },
-  ])
+  const provider = await startProvider(t, [behind(hold.opened, says('For both.'))])
   const body = runBody({ llm: provider.llm() })
   const started = await client.start(body)
   const waiting = [client.post({ ...body, wait: true }), client.post({ ...body, wait: true })]
@@ -128,13 +116,7 @@ test('§3.5 200 wait: a repeat waits for the run that is going, and each waiter 
 test('§3.5 CA-07: if the waiting caller goes away, the run goes on', async (t) => {
   const client = await engine.client()
   const hold = gate()
-  const provider = await startProvider(t, [
-    async (answer) => {
-      await hold.opened
-      answer.text('Nobody waited.')
-      answer.finish()
-    },
-  ])
+  const provider = await startProvider(t, [behind(hold.opened, says('Nobody waited.'))])
   const body = runBody({ llm: provider.llm(), meta: { session_id: 'left-alone' } })
   const call = client.openPost({ ...body, wait: true })
   await provider.nth(1)

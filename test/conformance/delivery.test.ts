@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import type { RunResult } from '../../src/contract/result.ts'
 import { CALLBACK_SECRET } from '../fakes/engine-process.ts'
-import { says, silent, startProvider } from '../fakes/provider-server.ts'
+import { behind, says, silent, startProvider } from '../fakes/provider-server.ts'
 import { payloadOf, payloadText, startReceiver } from '../fakes/callback-receiver.ts'
 import { EngineClient, errorOf, resultText, runBody, user, type RunView } from './engine-client.ts'
 import { gate, within } from './facts.ts'
@@ -295,13 +295,7 @@ test('§12.1 two callback secrets: both sign, a receiver that knows either takes
 test('ID-06 an ack before there is a result stores nothing: 409, and the callback comes all the same', async (t) => {
   const client = await engine.client()
   const hold = gate()
-  const provider = await startProvider(t, [
-    async (answer) => {
-      await hold.opened
-      answer.text('Late.')
-      answer.finish()
-    },
-  ])
+  const provider = await startProvider(t, [behind(hold.opened, says('Late.'))])
   const receiver = await startReceiver(t)
   const accepted = await client.start(runBody({ llm: provider.llm(), callback: receiver.callback() }))
   await provider.nth(1)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Json, JsonObject } from '../../src/contract/json.ts'
-import { asksFor, refuses, says, silent, startProvider } from '../fakes/provider-server.ts'
+import { asksFor, behind, refuses, says, silent, startProvider } from '../fakes/provider-server.ts'
 import { startReceiver } from '../fakes/callback-receiver.ts'
 import { startTools } from '../fakes/tool-server.ts'
 import { EngineClient, errorOf, runBody, user, type Accepted } from './engine-client.ts'
@@ -14,13 +14,7 @@ const engine = sharedEngine()
 test('§3.7 fifty equal requests at once start one run', async (t) => {
   const client = await engine.client()
   const hold = gate()
-  const provider = await startProvider(t, [
-    async (answer) => {
-      await hold.opened
-      answer.text('Once.')
-      answer.finish()
-    },
-  ])
+  const provider = await startProvider(t, [behind(hold.opened, says('Once.'))])
   const body = runBody({ llm: provider.llm(), meta: { session_id: 'fifty' } })
   const answers = await Promise.all(Array.from({ length: 50 }, () => client.post(body)))
   assert.equal(answers.filter(({ status }) => status === 202).length, 1)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { JsonObject } from '../../src/contract/json.ts'
 import type { StreamEvent } from '../../src/contract/stream-event.ts'
-import { asksFor, refuses, says, startProvider, type Play } from '../fakes/provider-server.ts'
+import { asksFor, behind, type Play, refuses, says, startProvider } from '../fakes/provider-server.ts'
 import { startReceiver } from '../fakes/callback-receiver.ts'
 import { ok, startTools } from '../fakes/tool-server.ts'
 import { errorOf, runBody, type Accepted, type EngineClient } from './engine-client.ts'
@@ -397,13 +397,7 @@ test('§9 LC-14: a call that is not sent shows no event, so numbers can be missi
 test('§9 SS-01: the headers come at once, before any event of the model, and nothing is compressed', async (t) => {
   const client = await engine.client()
   const hold = gate()
-  const provider = await startProvider(t, [
-    async (answer) => {
-      await hold.opened
-      answer.text('x')
-      answer.finish()
-    },
-  ])
+  const provider = await startProvider(t, [behind(hold.opened, says('x'))])
   const accepted = await client.start(runBody({ llm: provider.llm() }))
   const reader = await client.stream(accepted, { 'accept-encoding': 'gzip, br, deflate' })
   assert.equal(reader.status, 200)

@@ -50,6 +50,14 @@ export function says(...words: readonly string[]): Play {
   }
 }
 
+/** Plays nothing before that has come. */
+export function behind(opened: Promise<unknown>, play: Play): Play {
+  return async (answer, request) => {
+    await opened
+    return play(answer, request)
+  }
+}
+
 /** Asks for tools, and says nothing beside. */
 export function asksFor(...calls: readonly (readonly [name: string, args: JsonObject | string])[]): Play {
   return (answer) => {
