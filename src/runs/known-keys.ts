@@ -6,7 +6,8 @@ import type { RunId } from '../contract/ids.ts'
 import type { KnownKey } from './spool-record.ts'
 
 const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000
-const MAX_KEYS = 200_000
+/** About a hundred bytes each, beside the key's own. */
+export const MAX_KEYS = 200_000
 
 export class KnownKeys {
   /** In the order in which they expire. */
@@ -38,11 +39,14 @@ export class KnownKeys {
     if (this.#keys.get(key)?.runId === runId) this.#keys.delete(key)
   }
 
-  /** Lets go of the expired ones, and of the oldest beyond the bound. */
-  expire(now: number): void {
-    for (const [key, { expiresAt }] of this.#keys) {
+  /**
+   * Lets go of the expired ones, and of the oldest beyond the bound: not of one whose run `isOpen`, for a repeat of its request
+   * would be a second run beside it.
+   */
+  expire(now: number, isOpen: (runId: RunId) => boolean): void {
+    for (const [key, { expiresAt, runId }] of this.#keys) {
       if (expiresAt > now && this.#keys.size <= MAX_KEYS) break
-      this.#keys.delete(key)
+      if (expiresAt <= now || !isOpen(runId)) this.#keys.delete(key)
     }
   }
 }

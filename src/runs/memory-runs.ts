@@ -254,7 +254,7 @@ class Registry implements RunStore, RunQueue, EventLog {
     kept.sort((left, right) => left.since - right.since)
     const dropped = toDrop(kept, this.#options, now).flatMap((run) => this.#drop(run))
     if (dropped.length > 0) this.#options.onDropped?.(dropped)
-    this.#keys.expire(now)
+    this.#keys.expire(now, (runId) => (this.#runs.get(runId)?.state ?? 'stored') !== 'stored')
   }
 
   #drop({ runId, stored, bytes }: Kept): RunId[] {
