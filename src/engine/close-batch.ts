@@ -2,7 +2,7 @@
  * Ends a batch that nobody goes on with: a bug struck, or the engine was killed. Each call is answered with what is known of
  * it, so that the history stays valid: what came stands, what was sent is unknown, what was not sent was not sent.
  */
-import { settle } from './calls.ts'
+import { settle } from './settled-calls.ts'
 import type { EnginePorts } from './ports.ts'
 import type { RunRecord } from './record.ts'
 import { keepSettled } from './transcript.ts'

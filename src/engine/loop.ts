@@ -7,7 +7,7 @@
 import type { StopReason } from '../contract/message.ts'
 import type { LimitReached } from '../contract/result.ts'
 import { isBlank } from './blank.ts'
-import { journalUnsent, openBatch, runBatch, settle } from './calls.ts'
+import { openBatch } from './calls.ts'
 import {
   answered,
   awaitingTool,
@@ -26,6 +26,8 @@ import type { EnginePorts, Interruption, ModelMessage, ModelPart } from './ports
 import type { Repair, RunRecord } from './record.ts'
 import { keepDraft, mayRepair, openRepair, warnForm } from './repair.ts'
 import { next, verdict as guardVerdict } from './repeat-guard.ts'
+import { journalUnsent, runBatch } from './run-batch.ts'
+import { settle } from './settled-calls.ts'
 import { askOf, openPrompt, tapOf, type Prompt, type Shown } from './step.ts'
 import { keepSaid, keepSettled, keepShown, type Said } from './transcript.ts'
 import { judge } from './verdict.ts'
