@@ -12,14 +12,14 @@ const TextPart = open({ type: Type.Literal('text'), text: Type.String() })
 const ImagePart = open({
   type: Type.Literal('image'),
   url: maybe(text(1, 8192, 'https address the provider reads the image from, or else the engine')),
-  data: maybe(text(1, 40_000_000, 'base64, instead of url')),
+  data: maybe(text(1, 40_000_000, 'base64 alone, padded, without line breaks; instead of url')),
   mime_type: text(3, 100),
 })
 
 const FilePart = open({
   type: Type.Literal('file'),
   url: maybe(text(1, 8192, 'the same of a file')),
-  data: maybe(text(1, 100_000_000, 'base64')),
+  data: maybe(text(1, 100_000_000, 'the same of a file')),
   mime_type: text(3, 100),
   name: maybe(text(1, 255)),
 })

@@ -294,6 +294,46 @@ for (const dialect of dialects) {
   })
 }
 
+for (const limit of ['max_steps', 'max_tool_calls']) {
+  test(`LC-05: ${limit} 0 is reached before the first step, which goes without tools, or is not asked at all`, async (t) => {
+    const asked = await play(t, 'openai-chat', [says('Hello.')], { orders: ok(1) }, { limits: { [limit]: 0 } })
+    const { limit_reached, status, steps, text } = asked.result
+    assert.deepEqual([status, limit_reached, steps, text], ['stopped_limit', limit, 1, 'Hello.'])
+    assert.equal(chatRequest(await asked.provider.nth(1)).tool_choice, 'none')
+    const limits = { [limit]: 0, final_answer: false }
+    const ended = await play(t, 'openai-chat', [says('Never.')], { orders: ok(1) }, { limits })
+    assert.deepEqual([ended.result.status, ended.result.limit_reached, ended.result.steps], ['stopped_limit', limit, 0])
+    assert.deepEqual([ended.result.answer_source, ended.provider.received.length], ['fallback', 0])
+  })
+}
+
+test('HI-16: of two equal reads that are deferred both wait, with one operation, and both are answered', async (t) => {
+  const deferred = { status: 'deferred', operation_id: 'op_1' }
+  const { result, tools } = await play(t, 'openai-chat', [asksFor(['report', { n: 1 }], ['report', { n: 1 }])], {
+    report: deferred,
+  })
+  assert.deepEqual([result.status, tools.calls.length], ['awaiting_tool', 1])
+  assert.deepEqual(
+    result.pending.map(({ call_id, operation_id }) => [call_id, operation_id]),
+    result.tool_calls.map(({ call_id }) => [call_id, 'op_1']),
+  )
+  const history = [user('Where is order 12345?'), ...(result.messages as unknown as JsonObject[])]
+  const answers = result.pending.map(({ call_id, ticket, tool }) => ({
+    role: 'tool',
+    call_id,
+    tool,
+    ticket,
+    result: 7,
+  }))
+  const client = await engine.client()
+  assert.equal((await client.post(runBody({ messages: [...history, ...answers.slice(1)] }))).status, 400)
+  for (const dialect of dialects) {
+    const messages = [...history, ...answers]
+    const next = await play(t, dialect, [says('Seven.')], { report: deferred }, { messages })
+    assert.deepEqual(await next.shown(1), ['{"result":7}', '{"result":7}'])
+  }
+})
+
 test('LC-05: a limit reached on the way keeps the conversation whole for the next run', async (t) => {
   const { result } = await play(
     t,
