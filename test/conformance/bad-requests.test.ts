@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Json, JsonObject } from '../../src/contract/json.ts'
+import { exactNumber, type Json, type JsonObject } from '../../src/contract/json.ts'
 import { AT, errorOf, runBody, user } from './engine-client.ts'
 import { sharedEngine } from './shared-engine.ts'
 
@@ -608,6 +608,20 @@ test('§2.3 whatever stands in whatever place, the answer is 202 or a 400 with i
     assert.ok(details.length > 0 && details.length <= 50, answer.text)
   })
   await fc.assert(property, { numRuns: 600 })
+})
+
+test('§2.3 a number that no double holds, in whatever place, is taken or is a 400, and never a bug', async () => {
+  const client = await engine.client()
+  const quick = { ...goodBody(), llm: { provider: 'scripted', model: 'x', params: {}, fallbacks: [] }, callback: null }
+  const params = { temperature: 1, top_p: 1, max_output_tokens: 1, seed: 1, extra: { any: 1 } }
+  const body = { ...quick, llm: { ...quick.llm, params }, meta: { timezone: 'UTC', any: 1 } }
+  for (const place of placesOf(body).filter((one) => !/^(idempotency_key|wait|meta.timezone)/.test(one))) {
+    for (const digits of ['0.30000000000000000004', '-1e400', '1e-400', '12345678901234567890']) {
+      const fresh = { ...structuredClone(body), idempotency_key: randomUUID() }
+      const answer = await client.post(JSON.stringify(edited({ [place]: exactNumber(digits) }, fresh)))
+      if (answer.status !== 202) errorOf(answer, 400, 'invalid_request')
+    }
+  }
 })
 
 test('the engine of this file ended in peace', () => engine.finish())
