@@ -82,6 +82,7 @@ export class AnswerFeed {
   bytes(chunk: Uint8Array): void {
     this.#bytes += chunk.byteLength
     if (this.#bytes > MAX_ANSWER_BYTES) this.fault ??= `the answer is larger than ${MAX_ANSWER_BYTES} bytes`
+    if (this.#isCompressed()) this.fault ??= `${this.#named()} is compressed, which was not asked for`
     this.#text(this.#decoder.decode(chunk, STREAMING))
     if (this.#reader.outputLength > MAX_OUTPUT_LENGTH)
       this.fault ??= `the model said more than ${MAX_OUTPUT_LENGTH} characters`
@@ -162,6 +163,11 @@ export class AnswerFeed {
 
   #saysStream(): boolean {
     return /^\s*text\/event-stream\b/i.test(this.#head.headers['content-type'] ?? '')
+  }
+
+  #isCompressed(): boolean {
+    const encoding = this.#head.headers['content-encoding']?.trim().toLowerCase() ?? ''
+    return encoding !== '' && encoding !== 'identity'
   }
 
   #misfit(): string {

@@ -42,6 +42,10 @@ const CODES: ReadonlyMap<string, FaultClass> = new Map<string, FaultClass>([
     'insufficient_balance_error',
     'billing_not_active',
     'billing_hard_limit_reached',
+    'insufficient_user_quota',
+    'pre_consume_token_quota_failed',
+    'Arrearage',
+    'AccountOverdueError',
   ]),
   ...named('context_overflow', ['context_length_exceeded', 'exceed_context_size_error', 'request_too_large']),
   ...named('content', ['content_filter', 'content_policy_violation', 'data_inspection_failed', 'invalid_prompt']),
@@ -104,7 +108,7 @@ function named(faultClass: FaultClass, words: readonly string[]): [string, Fault
 }
 
 const MONEY =
-  /insufficient (?:balance|credits?|funds|quota)|exceeded (?:your )?current quota|credit balance is too low|spend(?:ing)? limit|specified API usage limits|account balance|out of credits|requires more credits|recharge|in arrears/i
+  /insufficient (?:balance|credits?|funds|quota)|exceeded (?:your )?current quota|credit balance is too low|spend(?:ing)? limit|specified API usage limits|account balance|out of credits|requires more credits|recharge|in arrears|余额不足|额度不足|欠费/i
 /** A limit of a day or longer: no run waits for the next one. */
 const DAY_IS_OVER = /\bTPD\b|\b(?:tokens|requests) per day\b|\b(?:daily|weekly|monthly)\b.{0,30}\b(?:limit|quota)\b/i
 /** A plain rate limit may speak of the quota too, and then says when to come back. */

@@ -4,6 +4,7 @@ import events, { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import zlib from 'node:zlib'
 import * as fc from 'fast-check'
 import type { Egress } from '../../src/egress/egress.ts'
 import { type Exchange, runAttempt } from '../../src/providers/attempt.ts'
@@ -281,6 +282,18 @@ test('PS-21: an HTML page with 200 is a fault that names status and content type
     assert.match(outcome.fault?.detail ?? '', /^HTTP 200 with content type text\/(html|event-stream) where/)
     await provider.until(({ closed }) => closed() === 1)
   }
+})
+
+test('an answer that is compressed unasked is a fault that says so', async (t) => {
+  const provider = await startProvider(t, (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' })
+    response.end(zlib.gzipSync(whole('Hi')))
+  })
+  const outcome = await begin(t, provider.url).outcome
+  assert.deepEqual(
+    [outcome.fault?.class, outcome.fault?.detail],
+    ['malformed', 'HTTP 200 with content type text/event-stream is compressed, which was not asked for'],
+  )
 })
 
 test('a stream without its content type is read by its first field', async (t) => {

@@ -204,6 +204,19 @@ test('what says that there is no error is none', () => {
     assert.equal(streamClassOf(event), null, JSON.stringify(event))
 })
 
+test('RF-03: no money is known by the codes of gateways and in the words of their vendors, under any status', () => {
+  for (const status of [400, 403, 429, 500]) {
+    for (const error of [
+      { code: 'insufficient_user_quota', type: 'new_api_error', message: 'x' },
+      { code: 'pre_consume_token_quota_failed', message: 'x' },
+      { code: 'Arrearage', message: 'x' },
+      { code: 'AccountOverdueError', message: 'x' },
+      { message: '账户余额不足' },
+    ])
+      assert.equal(classOf(status, { error }), 'quota', JSON.stringify(error))
+  }
+})
+
 test('a limit of a day, a week or a month is waited for by no run, unless it says when to come back', () => {
   for (const message of [
     'You have reached your monthly usage limit',

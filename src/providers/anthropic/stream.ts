@@ -51,6 +51,8 @@ export class AnthropicReader implements Reader {
   event(name: string | undefined, data: string): void {
     if (this.progress === 'closed' || data === '') return
     const event = parseEvent(data)
+    // Compatible servers send the end mark of another API; it says nothing of whether the message is whole.
+    if (event === undefined && data.trim() === '[DONE]') return
     if (event === undefined) this.#fail(malformed('one event of the stream is not JSON'))
     else if (isObject(event)) this.#event(event, name, data)
   }

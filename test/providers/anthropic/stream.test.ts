@@ -365,6 +365,13 @@ test('PS-27: an event without a type is of the type that it is named after', () 
   assert.deepEqual([complete, parts], [true, [{ type: 'text', text: 'Hi' }]])
 })
 
+test('the end mark of another API is passed over: before message_stop it ends nothing, and alone it makes nothing whole', () => {
+  const said = [start(), TEXT, words(0, 'Hi'), stop(0), finish('end_turn')]
+  assert.equal(reading(...said, '[DONE]', END).complete, true)
+  const { complete, fault } = reading(...said, '[DONE]')
+  assert.deepEqual([complete, fault], [false, null])
+})
+
 test('PS-43: an event that does not parse fails the attempt; nothing after it is read', () => {
   const { complete, fault, usage, heard } = reading(
     start(),
