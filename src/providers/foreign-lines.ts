@@ -24,6 +24,7 @@ const FIELDS: ReadonlyMap<string, string> = new Map(
 const LF = 0x0a
 const CR = 0x0d
 const COLON = 0x3a
+const SMALL_D = 0x64
 
 /** More of a foreign line is not kept: an error is shorter. */
 const LONGEST_LINE = 64 * 1024
@@ -118,7 +119,9 @@ function endOfLine(text: string, at: number, mayHaveCr: boolean): number {
 /** What begins here, where a line does. */
 function kindOf(text: string, at: number): 'stream' | 'foreign' | 'unsure' {
   const first = text.charCodeAt(at)
-  if (first === COLON || isEnd(first)) return 'stream'
+  if (first === LF || first === COLON || first === CR) return 'stream'
+  // Most lines by far.
+  if (first === SMALL_D && text.startsWith('data:', at)) return 'stream'
   const name = FIELDS.get(text.charAt(at))
   if (name === undefined) return 'foreign'
   if (text.length - at <= name.length) return name.startsWith(text.slice(at)) ? 'unsure' : 'foreign'
