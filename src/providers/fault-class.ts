@@ -23,6 +23,7 @@ export function faultClass(error: ProviderError, status: number | null): FaultCl
     (effective === null ? null : byStatus(effective)) ??
     TYPES.get(error.type) ??
     TYPES.get(error.code) ??
+    (effective === null ? bySaying(`${error.type} ${error.code} ${error.message}`) : null) ??
     'server'
   )
 }
@@ -132,6 +133,16 @@ function byWords(message: string, status: number | null): FaultClass | null {
   if (TOO_LONG.test(message)) return 'context_overflow'
   if (REFUSED.test(message)) return 'content'
   return NO_MODEL.test(message) ? 'not_found' : null
+}
+
+const LIMITED = /rate[ _-]?limit|too[ _]many[ _]requests|throttl/i
+const NO_ACCESS =
+  /\bunauthori[sz]ed\b|\b(?:invalid|incorrect|missing)[ _](?:api[ _])?key\b|authentication (?:failed|error)|permission[ _]denied|\bforbidden\b/i
+
+/** An error inside a stream that tells neither a status nor a code anybody knows. */
+function bySaying(words: string): FaultClass | null {
+  if (LIMITED.test(words)) return 'rate'
+  return NO_ACCESS.test(words) ? 'auth' : null
 }
 
 /** Of an error inside a stream: a code such as 429 or "502", and nothing that merely is a number. */

@@ -187,6 +187,20 @@ for (const [shape, event] of Object.entries(QUOTA_SHAPES)) {
   })
 }
 
+test('PS-18: without a status and a known code an error inside a stream is classed by what it says', () => {
+  for (const [said, expected] of [
+    ['Rate limit exceeded', 'rate'],
+    ['Too many requests', 'rate'],
+    [{ code: 'too_many_requests', message: 'x' }, 'rate'],
+    [{ code: 'Throttling.User', message: 'x' }, 'rate'],
+    ['Unauthorized', 'auth'],
+    [{ message: 'Invalid API key provided' }, 'auth'],
+    ['Something broke', 'server'],
+    [{ code: 500, message: 'rate limiter crashed' }, 'server'],
+  ] as const)
+    assert.equal(streamClassOf({ error: said }), expected, JSON.stringify(said))
+})
+
 test('what says that there is no error is none', () => {
   for (const event of [
     { choices: [{ index: 0, delta: { content: 'x' } }], error: null, errors: [], success: true },
