@@ -19,7 +19,7 @@ import { overloadFacts } from './overload-answer.ts'
 import { health, ready } from './probes.ts'
 import { methodsOf, type Route, type RouteName, routes, routesAt } from './routes.ts'
 import { ackRun, cancelRun, getRun, redeliverRun } from './run-answers.ts'
-import { answerBadBytes, answerThrown, oddHead } from './server-faults.ts'
+import { answerBadBytes, answerThrown, oddHead, readAwayBefore } from './server-faults.ts'
 import type { ServerOptions, ServerTimeouts } from './server-options.ts'
 import { DRAINING, startRun } from './start-run.ts'
 import { parameter } from './request-values.ts'
@@ -88,6 +88,7 @@ export function createServer(options: ServerOptions): EngineServer {
   )
   app.decorateRequest('grant', 'open')
   app.decorateRequest('errorCode', null)
+  app.addHook('onSend', async (request, reply) => readAwayBefore(reply, request))
   app.addHook('onResponse', async (request, reply) => {
     bodyOf(request)?.release()
     options.watch?.answered(routeNameOf(request), reply.raw.statusCode, request.errorCode)

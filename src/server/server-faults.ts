@@ -8,7 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorBody, type ErrorFacts, JSON_TYPE, sendError } from './error-answer.ts'
 import type { ServerLog } from './server-options.ts'
 
-/** How long the rest of a body that is too large is read and thrown away before the answer. */
+/** How long the rest of a body that nobody wants is read and thrown away before the answer. */
 const LINGER_MS = 2_000
 
 /** Everything that was thrown on the way. */
@@ -20,7 +20,6 @@ export async function answerThrown(
 ): Promise<FastifyReply> {
   const { code, statusCode } = error as { readonly code?: unknown; readonly statusCode?: unknown }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    await readAway(request.raw)
     const limit = request.routeOptions.bodyLimit
     return sendError(reply, { code: 'too_large', message: `the body is larger than ${limit} bytes` })
   }
@@ -56,7 +55,16 @@ function hostHeaders({ rawHeaders }: IncomingMessage): number {
   return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length
 }
 
-/** A connection that is closed while its other side still sends is reset, and the answer with it. */
+/**
+ * Before an answer that closes its connection. One that is closed while its other side still sends is reset, and the answer with
+ * it: whoever posts a large body would see a broken connection in place of a 401, a 429 or a 413.
+ */
+export async function readAwayBefore(reply: FastifyReply, request: FastifyRequest): Promise<void> {
+  const closes = !reply.raw.shouldKeepAlive || reply.getHeader('connection') === 'close'
+  // Who asks first whether to send has not begun.
+  if (closes && !request.raw.complete && request.headers.expect === undefined) await readAway(request.raw)
+}
+
 function readAway(body: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
     const settle = () => {
