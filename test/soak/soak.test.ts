@@ -11,7 +11,7 @@ const WARM = 1500
 for (const isDurable of [false, true]) {
   const where = isDurable ? 'with STATE_DIR' : 'in memory'
   test(
-    `${where}, a day after many runs, half never acked, the heap is back and nothing is left of them`,
+    `SD-02: ${where}, a day after many runs, half never acked, the heap is back and nothing is left of them`,
     { timeout: 300_000 },
     async (t) => {
       const seed = seedFrom('SOAK_SEED')
