@@ -267,6 +267,26 @@ test('Stop says that it stopped a run which the engine does not know any more, a
   assert.equal(await harness.retry(SESSION), true)
 })
 
+test('Stop says so where the engine cannot be reached, and the run goes on', async (t) => {
+  const { harness } = await openHarness(t, { 'POST /runs': [taken], 'POST /runs/run_9/cancel': [[500, {}]] })
+  await harness.say(SESSION, 'msg_1', 'first')
+  assert.equal(await harness.stop(SESSION), false)
+  assert.deepEqual(
+    [harness.conversation.run('msg_1')?.status, harness.conversation.session(SESSION)?.active_run],
+    ['running', 'msg_1'],
+  )
+})
+
+test('a run that stands in the way and is nobody’s here is not said to be stored', async (t) => {
+  const foreign = { ...resultOf('run_1', 'msg_0', 0), meta: { session_id: 'chat_of_another_harness' } }
+  const { harness, requests } = await openHarness(t, {
+    'POST /runs': [blocked('result_pending'), taken],
+    'GET /runs/run_1': [[200, { result: foreign }]],
+  })
+  await harness.say(SESSION, 'msg_1', 'first')
+  assert.deepEqual(requests(), ['POST /runs', 'GET /runs/run_1', 'POST /runs'])
+})
+
 test('an engine that asks for more than a minute is left to the safety net, and the customer waits for nothing', async (t) => {
   const busy: Reply = [503, { error: { code: 'draining', message: '' } }, { 'retry-after': '90' }]
   const { said, harness } = await openHarness(t, { 'POST /runs': [busy, taken] })
@@ -403,6 +423,16 @@ test('a decision made while another answer is under way is told with the next me
   assert.deepEqual(shown(said).length, 5)
   assert.match(shown(said)[3] ?? '', /^\[Notice of the shop's system.*declined by a colleague/)
   assert.equal(shown(said)[4], 'third')
+})
+
+test('a harness that closes starts nothing more; what is due is left to the next one', async (t) => {
+  const { said, harness } = await openHarness(t, { 'POST /runs': [taken, takenNext] })
+  await harness.say(SESSION, 'msg_1', 'first')
+  awaitDecision(harness)
+  await harness.close()
+  assert.equal(decide('op_1', 1, 'approve', harness), 'done')
+  await harness.turns.settled()
+  assert.equal(said.length, 1)
 })
 
 test('after a lost run was tried again its late result comes between no more', async (t) => {

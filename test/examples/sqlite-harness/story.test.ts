@@ -4,6 +4,7 @@ import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import type { StoredMessage } from '../../../src/contract/message.ts'
 import type { RunResult } from '../../../src/contract/result.ts'
+import type { ToolCallBody } from '../../../src/contract/tool-exchange.ts'
 import { CALLBACK_SECRET, ENGINE_TOKEN } from '../../fakes/engine-process.ts'
 import type { SessionView } from '../../../examples/sqlite-harness/session-view.ts'
 import { takeCallback } from '../../../examples/sqlite-harness/callback.ts'
@@ -455,4 +456,15 @@ test('tools answer only who shows their secret, and a page sees only its own cus
   assert.equal((await stage.ask('GET', '/api/sessions/chat_of_boris')).status, 404)
   const said = { id: 'msg_12345678', text: 'hello' }
   assert.equal((await stage.ask('POST', '/api/sessions/chat_of_boris/messages', said)).status, 404)
+  const args = { orderId: '2001', amount: 1, reason: '' }
+  const wish = {
+    tool: 'createReturn',
+    args,
+    args_hash: 'hash',
+    operation_key: 'op_boris',
+    call_id: 'call_boris',
+    run_id: '',
+  }
+  stage.harness.operations.register(wish as unknown as ToolCallBody, 'chat_of_boris', 'u_boris', '2001')
+  assert.equal((await decide(stage, { operation_id: 'op_boris', version: 1 }, 'approve')).status, 404)
 })
