@@ -39,7 +39,8 @@ import { Spool } from './spool.ts'
 import { loadKeys, loadRuns, type LeftRun, type LoadOptions } from './spool-load.ts'
 import { codeOf, type StateDisk } from './state-disk.ts'
 import { takeLock } from './state-lock.ts'
-import { progressOf, recordOf, toldAtFirst, type Accepted, type KnownKey } from './spool-record.ts'
+import { isSending, tellProgress } from './told-progress.ts'
+import { recordOf, toldAtFirst, type Accepted, type KnownKey } from './spool-record.ts'
 
 export interface DurableRunsOptions extends Omit<MemoryRunsOptions, 'onAdmitted' | 'onDropped'> {
   /** STATE_DIR: it must be there, and this process must be the only one to use it. */
@@ -174,13 +175,17 @@ class Durable implements RunStore, RunQueue {
     const known = this.#known(runId)
     if (known === undefined) return
     const stored = { kind: 'stored', by, at: Date.now() } as const
-    this.#noted(known.runId, 'stored', await this.#spool.stored(known.runId, stored, by === 'acked'))
+    this.#noted(known.runId, 'stored', await this.#spool.stored(known.runId, stored, by === 'acked' ? 'synced' : 'now'))
   }
 
   async noteDelivery(runId: string, attempt: DeliveryAttempt, state: DeliveryState): Promise<void> {
     const known = this.#known(runId)
     if (known !== undefined) {
-      this.#noted(known.runId, 'delivery', await this.#spool.tried(known.runId, { kind: 'tried', attempt, state }))
+      const written = this.#spool
+        .tried(known.runId, { kind: 'tried', attempt, state })
+        .then((fault) => this.#noted(known.runId, 'delivery', fault))
+      // To wait for that one would part it from what follows.
+      if (state !== 'delivered') await written
     }
     await this.memory.store.noteDelivery(runId, attempt, state)
   }
@@ -226,22 +231,21 @@ class Durable implements RunStore, RunQueue {
     const text = gatherShownText((shown) => {
       void this.#spool.shown(lease.runId, shown).then((fault) => this.#noted(lease.runId, 'progress', fault))
     })
-    const note = async (record: RunRecord) => {
-      const progress = progressOf(record, told)
-      if (progress === null) return
-      if (progress.messages !== undefined) text.clear()
-      this.#noted(lease.runId, 'progress', await this.#spool.progress(lease.runId, progress))
-    }
+    const progress = tellProgress(told, async (news) => {
+      this.#noted(lease.runId, 'progress', await this.#spool.progress(lease.runId, news))
+    })
     return {
       ...lease,
-      commit: async (record) => {
-        const noting = note(record)
+      commit: async (record, point) => {
+        if (progress.hasMessage(record)) text.clear()
+        if (!isSending(point)) return progress.soon(record)
+        const written = progress.now(record)
         // The ids of its calls, and that one is about to be sent, are known before it is.
-        if (record.batch !== null) await noting
+        if (point === 'tool_attempt') await written
       },
       announce: async (record, done) => {
         // Whoever was told that it is cancelled finds it so after a restart.
-        await note(record)
+        await progress.now(record)
         await lease.announce(record, done)
       },
       append(event) {
@@ -250,6 +254,7 @@ class Durable implements RunStore, RunQueue {
       },
       finish: (record, result, done) => {
         text.clear()
+        progress.stop()
         return this.#finish(lease, written, record, result, done)
       },
     }

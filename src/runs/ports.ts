@@ -11,6 +11,7 @@ import type { RunId } from '../contract/ids.ts'
 import type { DoneEvent, StreamEvent } from '../contract/stream-event.ts'
 import type { Callback, RunRequest } from '../contract/run-request.ts'
 import type { Status, Warning } from '../contract/result.ts'
+import type { CommitPoint } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
 
 export interface Admission {
@@ -112,7 +113,7 @@ export interface RunLease {
   /** Aborts when another owner has taken the run; nothing may be committed any more. */
   readonly lost: AbortSignal
   load(): Promise<RunRecord>
-  commit(record: RunRecord): Promise<void>
+  commit(record: RunRecord, point: CommitPoint): Promise<void>
   /** `done` before the result: the run's status is final, its result follows by `finish`. */
   announce(record: RunRecord, done: DoneEvent): Promise<void>
   /** Result and `done` in one: after it the run is `ended`. */

@@ -92,7 +92,7 @@ function portsOf(
     tools: sources.tools,
     now: sources.now,
     newCallId: sources.newCallId,
-    commit: async () => lease.commit(record),
+    commit: (point) => lease.commit(record, point),
     emit: (event) => lease.append(event),
     announce: (done) => lease.announce(record, done),
     journal: parts.journal,

@@ -7,7 +7,6 @@
  * Secrets are rotated by keeping the old one in the list: the first seals, each opens. Never here: files, or what is in them.
  */
 import {
-  type CipherGCM,
   createCipheriv,
   createDecipheriv,
   createSecretKey,
@@ -30,12 +29,9 @@ export const SALT_BYTES = KEY_SALT_BYTES + MARK_BYTES
 /** Files under one key. Nonces are drawn by chance, which is sound up to 2^32 frames a key: a file would need four million. */
 const MOST_FILES = 1024
 
-/** Text is sealed as its UTF-8 bytes. */
-export type Content = string | Uint8Array
-
-/** Nonce, ciphertext and tag of one frame of one file. `place` is bound to it and not written. */
+/** Nonce, ciphertext and tag of one frame of one file, whose text is sealed as UTF-8. `place` is bound to it and not written. */
 export interface FrameCipher {
-  seal(plain: Content, place: string): readonly Buffer[]
+  seal(plain: string, place: string): readonly Buffer[]
   /** null: another key, another place, or not what was written. */
   open(sealed: Uint8Array, place: string): Buffer | null
 }
@@ -89,7 +85,7 @@ function cipherOf(key: KeyObject, mark: Uint8Array): FrameCipher {
       const nonce = byChance(NONCE_BYTES)
       const cipher = createCipheriv(ALGORITHM, key, nonce)
       cipher.setAAD(Buffer.from(marked + place, 'latin1'))
-      const sealed = updated(cipher, plain)
+      const sealed = cipher.update(plain, 'utf8')
       // Of this mode it only makes the tag: no bytes are held back.
       cipher.final()
       return [nonce, sealed, cipher.getAuthTag()]
@@ -106,10 +102,6 @@ function cipherOf(key: KeyObject, mark: Uint8Array): FrameCipher {
       }
     },
   }
-}
-
-function updated(cipher: CipherGCM, plain: Content): Buffer {
-  return typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain)
 }
 
 /** Chance for many at once: asking for it costs more than the bytes. Each is given out once. */

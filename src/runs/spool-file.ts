@@ -5,7 +5,7 @@
  * what would stand behind a torn frame could not be read.
  */
 import type { FrameMaker } from './spool-frames.ts'
-import type { Content } from './sealer.ts'
+import { frameOf } from './spool-record.ts'
 import { codeOf, type StateDisk } from './state-disk.ts'
 
 /** Such as `ENOSPC`; null: it is written. */
@@ -68,7 +68,7 @@ function joined(parts: readonly Buffer[]): Buffer {
 }
 
 interface Given {
-  readonly contents: readonly Content[]
+  readonly contents: readonly string[]
   readonly synced: boolean
   readonly told: (fault: WriteFault) => void
 }
@@ -94,7 +94,7 @@ export class SpoolFile {
   }
 
   /** `synced`: it resolves once this, and all before it, would outlast a loss of power. */
-  append(contents: readonly Content[], synced: boolean): Promise<WriteFault> {
+  append(contents: readonly string[], synced: boolean): Promise<WriteFault> {
     const isSmall = contents.reduce((sum, { length }) => sum + length, 0) < LARGE_BYTES
     const isFree = this.#given.length === 0 && (this.#working === null || this.#syncing)
     if (!synced && isSmall && isFree && this.#file !== null && this.#fault === null) {
@@ -146,7 +146,7 @@ export class SpoolFile {
     this.#working = null
   }
 
-  async #write(contents: readonly Content[]): Promise<WriteFault> {
+  async #write(contents: readonly string[]): Promise<WriteFault> {
     const file = this.#file
     if (file === null) return this.#fault
     try {
@@ -160,7 +160,7 @@ export class SpoolFile {
     }
   }
 
-  #writeNow(file: number, contents: readonly Content[]): WriteFault {
+  #writeNow(file: number, contents: readonly string[]): WriteFault {
     const from = performance.now()
     const before = this.#written
     try {
@@ -179,9 +179,10 @@ export class SpoolFile {
     this.#options.onGrown(bytes)
   }
 
-  #bytesOf(contents: readonly Content[]): Buffer {
+  #bytesOf(contents: readonly string[]): Buffer {
     const { maker, goodBytes } = this.#options
-    const parts = contents.flatMap((content) => maker.frame(content))
+    // One frame for what is written at once: to seal is most of what a small one costs.
+    const parts = [...maker.frame(frameOf(contents))]
     if (!this.#begun && goodBytes === undefined) parts.unshift(maker.head)
     this.#begun = true
     return joined(parts)

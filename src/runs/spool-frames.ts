@@ -1,15 +1,15 @@
 /**
  * The bytes of a file in STATE_DIR: a head, then frames that are only ever added. Pure.
  *
- *     "theloop2" | salt (32) | length (4, big endian) | nonce + ciphertext + tag | length | …
+ *     "theloop3" | salt (32) | length (4, big endian) | nonce + ciphertext + tag | length | …
  *
  * A process can die, and power can go, inside any byte. What cannot be read from some byte on is a torn tail: it was never
  * promised to anybody, and is passed over. Only a file whose very first frame is whole and opens with no key is told apart:
  * its secret is missing, or it is damaged, and somebody may still want it.
  */
-import { SALT_BYTES, type Content, type FrameCipher, type Sealer } from './sealer.ts'
+import { SALT_BYTES, type FrameCipher, type Sealer } from './sealer.ts'
 
-const MAGIC = Buffer.from('theloop2')
+const MAGIC = Buffer.from('theloop3')
 const HEAD_BYTES = MAGIC.length + SALT_BYTES
 const LENGTH_BYTES = 4
 
@@ -18,7 +18,7 @@ export interface FrameMaker {
   /** What stands before the first frame. */
   readonly head: Buffer
   /** The next frame, in pieces. */
-  frame(content: Content): readonly Buffer[]
+  frame(content: string): readonly Buffer[]
 }
 
 /** `name`: the file's name; a file that is renamed cannot be read any more. */

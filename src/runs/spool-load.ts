@@ -11,7 +11,8 @@ import { codeOf } from './state-disk.ts'
 import { scanFrames, type FrameMaker, type Scan } from './spool-frames.ts'
 import {
   decode,
-  resultOfFrame,
+  linesOf,
+  resultOf,
   type Accepted,
   type Ended,
   type KnownKey,
@@ -79,10 +80,10 @@ async function endedRun(runId: RunId, options: LoadOptions): Promise<LeftRun | n
   const name = `${runId}.ended`
   const scan = await read(name, options)
   if (scan.kind === 'unreadable') return gone(name, scan.code, options)
-  if (scan.kind === 'empty' || scan.frames[1] === undefined) return null
-  const [first, result, ...rest] = scan.frames
-  const [ended] = entriesOf(first === undefined ? [] : [first])
-  const json = resultOfFrame(result ?? Buffer.alloc(0))
+  if (scan.kind === 'empty') return null
+  const [first = '', result, ...rest] = linesOf(scan.frames)
+  const ended = decode(first)
+  const json = resultOf(result)
   if (ended?.kind !== 'ended' || json === null) return gone(name, null, options)
   const notes = entriesOf(rest)
   const tried = notes.filter((entry) => entry.kind === 'tried')
@@ -105,7 +106,7 @@ async function cutRun(runId: RunId, options: LoadOptions): Promise<LeftRun | nul
   const scan = await read(name, options)
   if (scan.kind === 'unreadable') return gone(name, scan.code, options)
   if (scan.kind === 'empty') return null
-  const [accepted, ...rest] = entriesOf(scan.frames)
+  const [accepted, ...rest] = entriesOf(linesOf(scan.frames))
   if (accepted?.kind !== 'accepted') return gone(name, null, options)
   const progresses = rest.filter((entry) => entry.kind === 'progress')
   const kept = rest.findLastIndex((entry) => entry.kind === 'progress' && entry.messages !== undefined)
@@ -113,8 +114,8 @@ async function cutRun(runId: RunId, options: LoadOptions): Promise<LeftRun | nul
   return { kind: 'cut', runId, accepted, progresses, shown }
 }
 
-function entriesOf(frames: readonly Buffer[]): SpoolEntry[] {
-  return frames.map(decode).filter((entry) => entry !== null)
+function entriesOf(lines: readonly string[]): SpoolEntry[] {
+  return lines.map(decode).filter((entry) => entry !== null)
 }
 
 /** Keys that are still good, and the files that were read for them; what could not be read stays. */
@@ -136,7 +137,7 @@ export async function loadKeys(
       continue
     }
     names.push(name)
-    for (const entry of scan.kind === 'read' ? entriesOf(scan.frames) : []) {
+    for (const entry of scan.kind === 'read' ? entriesOf(linesOf(scan.frames)) : []) {
       if (entry.kind === 'keys') keys.push(...entry.keys.filter(({ expiresAt }) => expiresAt > now))
     }
   }

@@ -1,5 +1,5 @@
 /**
- * What the frames of a run's files say, and how a run's record is told in them: the request once, then only what is new at
+ * What the files of a run say, line by line, and how a run's record is told in them: the request once, then only what is new at
  * each commit, so that a long run never writes anything twice. Pure.
  *
  * A run that goes on has a file of `accepted`, `progress` and `shown`; one that has ended a file of `ended`, its result, and then
@@ -55,7 +55,7 @@ export interface Shown extends ShownText {
   readonly kind: 'shown'
 }
 
-/** A run that has ended, save for its result: that is the frame behind this one, as its own text. */
+/** A run that has ended, save for its result: that is the line behind this one, as its own text. */
 export interface Ended {
   readonly kind: 'ended'
   /** ms. */
@@ -99,10 +99,19 @@ export function encode(entry: SpoolEntry): string {
   return JSON.stringify(entry)
 }
 
+/** Entries that are written at once are the lines of one frame. JSON has no line's end in it. */
+export function frameOf(entries: readonly string[]): string {
+  return entries.join('\n')
+}
+
+export function linesOf(frames: readonly Buffer[]): string[] {
+  return frames.flatMap((frame) => frame.toString().split('\n'))
+}
+
 /** null: not what an engine of this version writes. */
-export function decode(content: Buffer): SpoolEntry | null {
-  // A request may nest as deep as is allowed, and stands inside a frame.
-  const parsed = parseJson(content.toString(), 2 * MAX_JSON_DEPTH)
+export function decode(line: string): SpoolEntry | null {
+  // A request may nest as deep as is allowed, and stands inside an entry.
+  const parsed = parseJson(line, 2 * MAX_JSON_DEPTH)
   return parsed.ok && hasKind(parsed.value) ? (parsed.value as unknown as SpoolEntry) : null
 }
 
@@ -113,14 +122,13 @@ function hasKind(value: Json): boolean {
 /** A result is kept as the text it has: every delivery carries the same bytes. */
 const RESULT_MARK = 'R'
 
-export function resultFrame(json: string): string {
+export function resultLine(json: string): string {
   return `${RESULT_MARK}${json}`
 }
 
-/** null: the frame holds something else. */
-export function resultOfFrame(content: Buffer): string | null {
-  const text = content.toString()
-  return text.startsWith(RESULT_MARK) ? text.slice(RESULT_MARK.length) : null
+/** null: the line says something else. */
+export function resultOf(line: string | undefined): string | null {
+  return line?.startsWith(RESULT_MARK) === true ? line.slice(RESULT_MARK.length) : null
 }
 
 const LISTS = ['messages', 'toolCalls', 'pending', 'attempts', 'warnings'] as const

@@ -8,11 +8,11 @@
  */
 import { join } from 'node:path'
 import type { RunId } from '../contract/ids.ts'
-import type { Content, Sealer } from './sealer.ts'
+import type { Sealer } from './sealer.ts'
 import { createTurns, type OnWrite, SpoolFile, type WriteFault } from './spool-file.ts'
 import { codeOf, realDisk, type StateDisk } from './state-disk.ts'
 import { newFrames, type FrameMaker } from './spool-frames.ts'
-import { encode, resultFrame, type Accepted, type Ended, type KnownKey, type Progress } from './spool-record.ts'
+import { encode, resultLine, type Accepted, type Ended, type KnownKey, type Progress } from './spool-record.ts'
 import type { Stored, Tried } from './spool-record.ts'
 import type { ShownText } from './shown-text.ts'
 
@@ -45,7 +45,12 @@ const MOST_OPEN = 64
 interface EndedFile {
   readonly file: SpoolFile
   stored: boolean
+  /** Notes of this turn of the event loop, and the write that will hold them. */
+  readonly notes: string[]
+  writing: Promise<WriteFault> | null
 }
+
+const setImmediately = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 export class Spool {
   readonly #options: SpoolOptions
@@ -100,19 +105,19 @@ export class Spool {
   async end(runId: RunId, ended: Ended, json: string): Promise<WriteFault> {
     await this.#live.get(runId)?.rest()
     this.#live.delete(runId)
-    const contents = [encode(ended), resultFrame(json)]
+    const contents = [encode(ended), resultLine(json)]
     const fault = await this.#writeEnded(runId, contents)
     await this.#unlink(liveName(runId))
     // There is more room now.
     return fault === null ? null : this.#writeEnded(runId, contents)
   }
 
-  async #writeEnded(runId: RunId, contents: readonly Content[]): Promise<WriteFault> {
+  async #writeEnded(runId: RunId, contents: readonly string[]): Promise<WriteFault> {
     const name = endedName(runId)
     const file = this.#newFile(name)
     const fault = await file.append(contents, true)
     if (fault === null) {
-      this.#ended.set(runId, { file, stored: false })
+      this.#ended.set(runId, { file, stored: false, notes: [], writing: null })
       // Most are delivered within moments, and that is noted.
       await this.#used(file)
       return null
@@ -122,29 +127,40 @@ export class Spool {
     return fault
   }
 
+  /** One that delivered it is written with the `stored` that follows, at the latest at the end of this turn of the event loop. */
   async tried(runId: RunId, tried: Tried): Promise<WriteFault> {
-    return this.#note(runId, encode(tried), false)
+    return this.#note(runId, encode(tried), tried.state === 'delivered' ? 'soon' : 'now')
   }
 
-  /** The harness has the result. `synced` as in `append`. Only the first word of it is written. */
-  async stored(runId: RunId, stored: Stored, synced: boolean): Promise<WriteFault> {
+  /** The harness has the result. `synced`: as `append` says. Only the first word of it is written. */
+  async stored(runId: RunId, stored: Stored, when: 'now' | 'synced'): Promise<WriteFault> {
     const ended = this.#ended.get(runId)
     if (ended === undefined || ended.stored) return (await ended?.file.settled()) ?? null
     ended.stored = true
-    return this.#note(runId, encode(stored), synced)
+    return this.#note(runId, encode(stored), when)
   }
 
   /** It is sent again: what comes of that is written anew. Outlasts the process, and power as far as the system has got. */
   async again(runId: RunId): Promise<WriteFault> {
     const ended = this.#ended.get(runId)
     if (ended !== undefined) ended.stored = false
-    return this.#note(runId, encode({ kind: 'again' }), false)
+    return this.#note(runId, encode({ kind: 'again' }), 'now')
   }
 
-  async #note(runId: RunId, content: Content, synced: boolean): Promise<WriteFault> {
+  async #note(runId: RunId, content: string, when: 'soon' | 'now' | 'synced'): Promise<WriteFault> {
     const ended = this.#ended.get(runId)
     if (ended === undefined) return null
-    const fault = await ended.file.append([content], synced)
+    ended.notes.push(content)
+    if (when === 'soon') return (ended.writing ??= setImmediately().then(() => this.#writeNotes(runId, ended, false)))
+    return this.#writeNotes(runId, ended, when === 'synced')
+  }
+
+  async #writeNotes(runId: RunId, ended: EndedFile, synced: boolean): Promise<WriteFault> {
+    const contents = ended.notes.splice(0)
+    ended.writing = null
+    if (contents.length === 0) return ended.file.settled()
+    const fault = await ended.file.append(contents, synced)
+    if (this.#ended.get(runId) !== ended) return fault
     if (ended.stored) await this.#rest(ended.file)
     else await this.#used(ended.file)
     return fault
@@ -193,7 +209,7 @@ export class Spool {
       inTurn: this.#inTurn,
       syncName: () => this.#syncDirectory(),
     })
-    this.#ended.set(runId, { file, stored: isStored })
+    this.#ended.set(runId, { file, stored: isStored, notes: [], writing: null })
     this.#count(name, length)
   }
 
@@ -207,6 +223,7 @@ export class Spool {
   /** Resolves when all that was given is written and every file is closed. */
   async close(): Promise<void> {
     await this.#removing
+    for (const { writing } of this.#ended.values()) await writing
     const files = [...this.#live.values(), ...[...this.#ended.values(), ...this.#keys].map(({ file }) => file)]
     for (const file of files) await file.rest()
     const directory = this.#directory

@@ -45,7 +45,7 @@ function lives(t: TestContext, environment: Readonly<Record<string, string>> = {
   return { folder, start, kill }
 }
 
-const session = { session_id: 's1' }
+const session = { session_id: 'the-session' }
 
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
@@ -75,7 +75,7 @@ test('§7.3 killed in the middle of a text: failed, engine_restarted, delivered,
   )
   await kill(first.engine)
   for (const name of readdirSync(folder)) {
-    assert.doesNotMatch(readFileSync(join(folder, name), 'latin1'), /SECRET|CONTENT|model|s1/)
+    assert.doesNotMatch(readFileSync(join(folder, name), 'latin1'), /SECRET|CONTENT|model|the-session/)
   }
 
   // A receiver that is away for a moment: the lock holds until the result is stored.

@@ -205,16 +205,16 @@ test('a disk that fills while a run goes on: what was written before stands, the
   const { runId, lease, record } = await runs.begin()
   record.steps = 1
   record.attempting = { attempt: 1, target: 0 }
-  await lease.commit(record)
+  await lease.commit(record, 'tool_attempt')
   broken.write = 'ENOSPC'
   for (const steps of [2, 3]) {
     record.steps = steps
-    await lease.commit(record)
+    await lease.commit(record, 'tool_attempt')
   }
   // What could be added behind a torn frame could not be read.
   broken.write = null
   record.steps = 4
-  await lease.commit(record)
+  await lease.commit(record, 'tool_attempt')
   assert.deepEqual(runs.lost(), ['["progress","ENOSPC"]'])
   const next = await live(t, snapshot(t, directory))
   const result = JSON.parse((await next.store.get(runId))?.result?.json ?? '') as RunResult
@@ -294,7 +294,7 @@ test('a file of another version, and one that is damaged at its beginning, are t
   for (const { lease, record } of runs) {
     record.steps = 1
     record.attempting = { attempt: 1, target: 0 }
-    await lease.commit(record)
+    await lease.commit(record, 'tool_attempt')
   }
   const copy = snapshot(t, directory)
   const [old, damaged, behind] = runs.map(({ runId }) => join(copy, `${runId}.live`))

@@ -167,6 +167,21 @@ test('what is sent again though the harness has it goes on in the next life, unt
   }
 })
 
+test('what a run writes beside its steps is few: its end is one write, and so are its delivery and what it made of it', async (t) => {
+  const writes: number[] = []
+  const first = await live(t, folder(t), { onWrite: ({ bytes }) => writes.push(bytes) })
+  const run = await first.begin({ ...session('k1'), ...callback })
+  await first.finish(run)
+  assert.equal(writes.length, 2)
+  await first.store.noteDelivery(run.runId, { ...attempt, status: 200, fault: null }, 'delivered')
+  await first.store.delivered(run.runId)
+  await new Promise(setImmediate)
+  assert.equal(writes.length, 3)
+  // Alone it is written all the same.
+  await first.store.noteDelivery(run.runId, { ...attempt, status: 200, fault: null }, 'delivered')
+  while (writes.length === 3) await new Promise(setImmediate)
+})
+
 test('a life that ends while it takes up another leaves the same result to the next', async (t) => {
   const directory = folder(t)
   const { runId } = await (await live(t, directory)).begin(callback)
@@ -196,7 +211,7 @@ test('calls decided are written before the first is sent, and each answer stands
   ]
   record.steps = 1
   record.batch = { step: 1, calls: [one, two] }
-  await lease.commit(record)
+  await lease.commit(record, 'tool_attempt')
   const resultAt = async () => {
     const next = await live(t, snapshot(t, directory))
     const { tool_calls } = JSON.parse((await next.store.get(runId))?.result?.json ?? '') as RunResult
@@ -204,11 +219,11 @@ test('calls decided are written before the first is sent, and each answer stands
   }
   assert.deepEqual(await resultAt(), ['not_sent', 'not_sent'])
   Object.assign(one, { attempts: 1 })
-  await lease.commit(record)
+  await lease.commit(record, 'tool_attempt')
   assert.deepEqual(await resultAt(), ['unknown', 'not_sent'])
   Object.assign(one, { outcome: { kind: 'deferred', operationId: 'op', attempts: 1, durationMs: 1, resultBytes: 0 } })
   Object.assign(two, { attempts: 2 })
-  await lease.commit(record)
+  await lease.commit(record, 'tool_attempt')
   assert.deepEqual(await resultAt(), ['deferred', 'unknown'])
 })
 
@@ -219,7 +234,7 @@ test('what was shown of a step that was cut stays, up to its last second, until 
   const { runId, lease, record } = await first.begin()
   record.steps = 1
   record.attempting = { attempt: 1, target: 0 }
-  await lease.commit(record)
+  await lease.commit(record, 'tool_attempt')
   const resultNow = async () => {
     const next = await live(t, snapshot(t, directory))
     const result = JSON.parse((await next.store.get(runId))?.result?.json ?? '') as RunResult
@@ -249,7 +264,7 @@ test('what was shown of a step that was cut stays, up to its last second, until 
     seq: 0,
   })
   record.attempting = null
-  await lease.commit(record)
+  await lease.commit(record, 'tool_attempt')
   t.mock.timers.tick(1000)
   // Of the message now, and not stored twice.
   assert.deepEqual(await resultNow(), ['Other. And', ['tool_calls']])
@@ -277,7 +292,7 @@ test('whatever byte a file ends at, the next life starts: with the run, or witho
   const first = await live(t, directory)
   const run = await first.begin({ ...session('k1'), ...callback })
   run.record.steps = 1
-  await run.lease.commit(run.record)
+  await run.lease.commit(run.record, 'tool_attempt')
   const going = snapshot(t, directory)
   await first.finish(run)
   await first.store.ack(run.runId)
@@ -387,7 +402,7 @@ test('a disk that breaks while a run goes on: it ends in memory as ever, and tha
   const run = await first.begin({ ...session('k1'), ...callback })
   rmSync(directory, { recursive: true })
   run.record.steps = 1
-  await run.lease.commit(run.record)
+  await run.lease.commit(run.record, 'tool_attempt')
   await first.finish(run)
   assert.equal((await first.store.get(run.runId))?.status, 'completed')
   assert.equal(await first.store.ack(run.runId), 'stored')
