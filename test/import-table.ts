@@ -70,7 +70,7 @@ export const importTable: Readonly<Record<string, ImportRule>> = {
     packages: ['fastify', 'typebox'],
   },
   // Apart from everything: nobody else measures the process.
-  load: { folders: [], node: ['os', 'perf_hooks', 'v8'], packages: [] },
+  load: { folders: [], node: ['os', 'perf_hooks', 'v8', 'vm'], packages: [] },
   // Apart from settings.ts: how a variable is read, and not which there are.
   settings: { folders: ['egress'], node: ['fs'], packages: [] },
 }

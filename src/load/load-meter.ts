@@ -5,6 +5,7 @@
 import { totalmem } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
+import { collectGarbage } from './collect-garbage.ts'
 import {
   type Load,
   type LoadLimits,
@@ -24,6 +25,8 @@ export interface LoadMeterOptions {
   readonly onChange: (reason: OverloadReason | null, sample: LoadSample) => void
   /** Default: `SAMPLE_MS`. */
   readonly sampleMs?: number
+  /** Called where no run is taken for want of memory. Default: `collectGarbage`. */
+  readonly collect?: () => void
 }
 
 export interface LoadMeter {
@@ -40,11 +43,14 @@ const HEAP_SHARE = 0.9
 const SAMPLE_MS = 500
 /** So many samples `lag` looks back over: ten seconds. */
 const LAG_SAMPLES = 20
+/** The process stands still while garbage is collected: for no more than a twentieth of its time, and not more often. */
+const COLLECT_PAUSE_MS = 5_000
+const COLLECT_SHARE = 20
 /** How often the loop is asked whether it is late. */
 const RESOLUTION_MS = 20
 
 export function createLoadMeter(options: LoadMeterOptions): LoadMeter {
-  const { maxMemoryBytes, maxLagMs, onChange, sampleMs = SAMPLE_MS } = options
+  const { maxMemoryBytes, maxLagMs, onChange, sampleMs = SAMPLE_MS, collect = collectGarbage } = options
   const limits: LoadLimits = {
     rssBytes: maxMemoryBytes ?? MEMORY_SHARE * memoryOfProcess(),
     heapBytes: HEAP_SHARE * getHeapStatistics().heap_size_limit,
@@ -65,12 +71,22 @@ export function createLoadMeter(options: LoadMeterOptions): LoadMeter {
     return { rssBytes, heapBytes, lagMs }
   }
 
+  let collectAt = 0
+  function collectInTime(): void {
+    const from = performance.now()
+    if (from < collectAt) return
+    collect()
+    const until = performance.now()
+    collectAt = until + Math.max(COLLECT_PAUSE_MS, COLLECT_SHARE * (until - from))
+  }
+
   const timer = setInterval(() => {
     const measured = sample()
     const before = overloadOf(load)
     load = nextLoad(load, measured, limits)
     const reason = overloadOf(load)
     if (reason !== before) onChange(reason, measured)
+    if (load.memory.over) collectInTime()
   }, sampleMs)
   timer.unref()
 
