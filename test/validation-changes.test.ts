@@ -21,6 +21,7 @@ import {
   validate,
   type Shown,
 } from './validation-parts.ts'
+import { cpuMs } from './cpu-time.ts'
 
 const MODELS: readonly JsonObject[] = [
   { provider: 'anthropic', model: 'claude-opus-5-5' },
@@ -435,9 +436,9 @@ test('more changes than are listed are counted, and a long history takes linear 
     thought(`T${n}`, { family: 'anthropic', signature: 's' }),
   )
   const many = [user('Q'), assistant({ model: 'claude-opus-5-5' }, ...thoughts, 'A'), user('Last')]
-  const started = performance.now()
+  const started = cpuMs()
   assert.deepEqual(validate(body({ provider: 'anthropic', model: 'claude-opus-5-5' }, many)).changes, [])
-  assert.ok(performance.now() - started < 10_000)
+  assert.ok(cpuMs() - started < 10_000)
 })
 
 test('a message that the engine puts before a conversation is told of', () => {

@@ -10,6 +10,7 @@ import {
   rounded,
   type Json,
 } from '../../src/contract/json.ts'
+import { cpuMs } from '../cpu-time.ts'
 
 function parsed(text: string): Json {
   const outcome = parseJson(text)
@@ -105,11 +106,11 @@ test('a raw number is no object', () => {
 
 test('JS-04: a number of a million digits is read in linear time, wherever its zeros stand', () => {
   const zeros = '0'.repeat(1_000_000)
-  const started = performance.now()
+  const started = cpuMs()
   for (const number of [`1.${zeros}1`, `0.${zeros}1`, `1${zeros}1`, `1${zeros}.${zeros}`, `1.${zeros}`]) {
     assert.ok(parseJson(`{"n":${number}}`).ok)
   }
   assert.equal(JSON.stringify(parsed(`[1.${zeros}1]`)), `[1.${zeros}1]`)
   assert.equal(JSON.stringify(parsed(`[1.${zeros}]`)), '[1]')
-  assert.ok(performance.now() - started < 2000)
+  assert.ok(cpuMs() - started < 2000)
 })

@@ -4,6 +4,7 @@ import { judgeFormat, type CheckOutput } from '../../src/engine/format-gate.ts'
 import type { StepAnswer } from '../../src/engine/ports.ts'
 import { answer, call, calls, ok, play, streamed, text, type Play, type Played } from '../fakes/engine.ts'
 import { tool } from '../fakes/run-request.ts'
+import { cpuMs } from '../cpu-time.ts'
 
 /** Fits where the value has `ok: true`. */
 const check: CheckOutput = (_schema, value) =>
@@ -52,10 +53,10 @@ test('words in backticks at the beginning of a line open no block, so the block 
 })
 
 test('a line of blanks between words is read in linear time', () => {
-  const started = performance.now()
+  const started = cpuMs()
   const blanks = ' '.repeat(1_000_000)
   assert.equal(judgeFormat(`\`\`\`chart${blanks}x${blanks}\n{"ok":true}\n\`\`\`${blanks}`, chart, check).ok, true)
-  assert.ok(performance.now() - started < 2000)
+  assert.ok(cpuMs() - started < 2000)
 })
 
 test('a block named __proto__ or constructor is not taken for one that was asked for', () => {

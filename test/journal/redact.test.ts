@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { parseJson } from '../../src/contract/json.ts'
 import { createRedactor } from '../../src/journal/redact.ts'
 import { secretForms } from '../../src/journal/secret-forms.ts'
+import { cpuMs } from '../cpu-time.ts'
 
 const KEY = 'sk-SECRET/+=key 0001'
 
@@ -102,9 +103,9 @@ test('what is no secret is left as it was written, escapes and all', () => {
 test('a text of nothing but escapes costs what any other does', () => {
   const redactor = createRedactor([ODD])
   const text = '%25'.repeat(100_000) + '\\\\"'.repeat(50_000)
-  const started = performance.now()
+  const started = cpuMs()
   assert.equal(redactor.text(text), text)
-  assert.ok(performance.now() - started < 2000)
+  assert.ok(cpuMs() - started < 2000)
 })
 
 test('SE-01: base64 of something with a secret inside shows nothing of it', () => {
@@ -212,10 +213,10 @@ test('the cost of a text does not grow with the number of secrets', () => {
   const redactor = createRedactor([])
   redactor.hold(Array.from({ length: 5000 }, (_none, n) => `tool-header-value-${n}`.padStart(30, `${n % 10}`)))
   const text = 'no secret stands in these words of a provider '.repeat(100)
-  const started = performance.now()
+  const started = cpuMs()
   for (let round = 0; round < 20; round += 1) assert.equal(redactor.text(text), text)
   // Looking for each form in each text would take a hundred times as long.
-  assert.ok(performance.now() - started < 1500)
+  assert.ok(cpuMs() - started < 1500)
 })
 
 test('an object that calls itself a raw number is cleared like any other, and a raw number stays', () => {

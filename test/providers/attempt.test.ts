@@ -30,6 +30,7 @@ import {
   whole,
 } from './chain.ts'
 import { plainEgress } from './plain-egress.ts'
+import { cpuMs } from '../cpu-time.ts'
 
 interface Run {
   readonly shown: string[]
@@ -376,11 +377,11 @@ test('PS-29: one event of 8 MiB in pieces of 1 KiB takes linear time', async (t)
     bytes,
     Array.from({ length: Math.floor(bytes.length / 1024) }, (_, index) => index * 1024),
   )
-  const startedAt = performance.now()
+  const startedAt = cpuMs()
   const { outcome, shown } = begin(t, 'http://127.0.0.1:1/v1', { egress: egressOf(chunks) })
   assert.equal((await outcome).end, 'answer')
   assert.equal(shown.join('').length, big.length)
-  assert.ok(performance.now() - startedAt < 3_000)
+  assert.ok(cpuMs() - startedAt < 3_000)
 })
 
 test('PS-29: an event, a document or an answer without end is given up at its bound', async (t) => {

@@ -4,6 +4,7 @@ import { isJsonObject, parseJson, type Json, type JsonObject } from '../../src/c
 import { checkArguments } from '../../src/tools/arguments.ts'
 import { schemaFaults } from '../../src/tools/schema-bounds.ts'
 import { readTool } from './tool-order.ts'
+import { cpuMs } from '../cpu-time.ts'
 
 /** The faults of arguments by a schema that was accepted at POST /runs. */
 function faults(schema: JsonObject, args: JsonObject): readonly string[] {
@@ -250,9 +251,9 @@ test('JS-02: __proto__, constructor and friends are data', () => {
 })
 
 test('JS-02: (a+)+$ answers at once', () => {
-  const started = performance.now()
+  const started = cpuMs()
   assert.deepEqual(faultsOf({ pattern: '(a+)+$' }, `${'a'.repeat(40)}b`).length, 1)
-  assert.ok(performance.now() - started < 100)
+  assert.ok(cpuMs() - started < 100)
 })
 
 const TOO_COSTLY = ['The value is too large or too deep to be checked: send fewer or shorter values.']
@@ -278,9 +279,9 @@ test('JS-04: what schema and arguments multiply to is cut off', () => {
     ],
   ]
   for (const [schema, args] of costly) {
-    const started = performance.now()
+    const started = cpuMs()
     assert.deepEqual(faults(schema, args), TOO_COSTLY, JSON.stringify(schema).slice(0, 100))
-    assert.ok(performance.now() - started < 2000)
+    assert.ok(cpuMs() - started < 2000)
   }
 })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compilePattern, MAX_PATTERN_SIZE, type LinearPattern } from '../../src/tools/linear-pattern.ts'
+import { cpuMs } from '../cpu-time.ts'
 
 function pattern(source: string): LinearPattern {
   const compiled = compilePattern(source)
@@ -34,10 +35,10 @@ test('a pattern that linear time cannot do is refused with what to do', () => {
 
 test('JS-02: nested repeats take linear time', () => {
   const bomb = pattern('(a+)+$')
-  const started = performance.now()
+  const started = cpuMs()
   assert.equal(bomb.test(`${'a'.repeat(40)}b`), false)
   assert.equal(bomb.test(`${'a'.repeat(100_000)}b`), false)
-  assert.ok(performance.now() - started < 1000)
+  assert.ok(cpuMs() - started < 1000)
 })
 
 test('counted repeats are sized before anything is built', () => {
@@ -52,11 +53,11 @@ test('counted repeats are sized before anything is built', () => {
     'a?'.repeat(5000),
     '\\p{L}'.repeat(200),
   ]) {
-    const started = performance.now()
+    const started = cpuMs()
     const compiled = compilePattern(source)
     assert.ok(!compiled.ok, source.slice(0, 20))
     assert.match(compiled.reason, /repeats too much/)
-    assert.ok(performance.now() - started < 500)
+    assert.ok(cpuMs() - started < 500)
   }
 })
 

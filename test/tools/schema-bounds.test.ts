@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { exactNumber, parseJson, type Json, type JsonObject } from '../../src/contract/json.ts'
 import { MAX_SCHEMA_DEPTH, MAX_SCHEMAS } from '../../src/tools/read-schema.ts'
 import { MAX_SCHEMA_BYTES, schemaFaults } from '../../src/tools/schema-bounds.ts'
+import { cpuMs } from '../cpu-time.ts'
 
 function faultAt(schema: JsonObject): [path: string, message: string] {
   const [fault] = schemaFaults(schema)
@@ -66,9 +67,9 @@ test('the number of schemas is bounded: ten thousand properties are refused at o
   })
   assert.deepEqual(schemaFaults(wide(MAX_SCHEMAS - 1)), [])
   assert.deepEqual(schemaFaults(wide(MAX_SCHEMAS)), [{ path: '', message: 'must hold at most 2000 schemas' }])
-  const started = performance.now()
+  const started = cpuMs()
   assert.notDeepEqual(schemaFaults(wide(10_000)), [])
-  assert.ok(performance.now() - started < 500)
+  assert.ok(cpuMs() - started < 500)
 })
 
 test('a reference that leaves the document is refused, and nothing is fetched', () => {

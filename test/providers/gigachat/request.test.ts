@@ -6,6 +6,7 @@ import type { AssistantMessage, AssistantPart, StoredMessage, ToolMessage } from
 import { gigachatRequest } from '../../../src/providers/gigachat/request.ts'
 import { tool, user, type CallFacts } from '../dialect-call.ts'
 import { bodyOf, gigachatCall, messagesOf } from './gigachat-call.ts'
+import { cpuMs } from '../../cpu-time.ts'
 
 const orders = {
   ...tool('find_order', { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] }),
@@ -325,10 +326,10 @@ test('HI-04: a longer conversation begins with the bytes of the shorter one', ()
 
 test('a hundred thousand neighbours are merged in no time that hurts', () => {
   const messages = Array.from({ length: 100_000 }, () => user('x'.repeat(100)))
-  const began = performance.now()
+  const began = cpuMs()
   const [only] = messagesOf({ messages }) as Sent[]
   assert.equal(String(only?.content).length, 100_000 * 102 - 2)
-  assert.ok(performance.now() - began < 5_000)
+  assert.ok(cpuMs() - began < 5_000)
 })
 
 test('the same call gives the same bytes', () => {

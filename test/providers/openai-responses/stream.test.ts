@@ -5,6 +5,7 @@ import { parseJson } from '../../../src/contract/json.ts'
 import { messageOf } from '../../../src/providers/answer-message.ts'
 import { dialectCall, tool } from '../dialect-call.ts'
 import { hear, read } from './hear.ts'
+import { cpuMs } from '../../cpu-time.ts'
 
 const CALL = dialectCall({ provider: 'openai', model: 'gpt-5.5', tools: [tool('get_weather')] })
 
@@ -705,9 +706,9 @@ test('an answer in very many pieces, each told again as a whole, takes time in p
   const wholes = Array.from({ length: 40_000 }, () =>
     event('output_text.done', { output_index: 0, content_index: 0, text: 'word ' }),
   )
-  const before = performance.now()
+  const before = cpuMs()
   assert.equal(reading(...pieces, ...wholes, end()).heard.shown().length, 200_000)
-  assert.ok(performance.now() - before < 5_000)
+  assert.ok(cpuMs() - before < 5_000)
 })
 
 test('an item that first speaks after a later one stands behind it', () => {
