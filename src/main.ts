@@ -1,6 +1,5 @@
-#!/usr/bin/env node
 /**
- * The process: settings in, an engine listening, signals obeyed. Nothing imports this file. With `replay FILE` it plays one
+ * The process: settings in, an engine listening, signals obeyed. Only `bin.ts` imports this file. With `replay FILE` it plays one
  * recorded run again instead, and needs no settings.
  *
  * SIGTERM and SIGINT drain: nothing new starts, runs get SHUTDOWN_GRACE_MS, callbacks are flushed. A second signal exits at

@@ -61,7 +61,9 @@ function isAllowed({ file, target, typeOnly }: Import): boolean {
   const rule = ruleOf(file)
   if (rule === undefined) return false
   const ours = target.endsWith('.ts')
-  if (ours && folderOf(target) === '') return rule === 'everything' && target !== 'main.ts'
+  if (ours && folderOf(target) === '') {
+    return rule === 'everything' ? target !== 'main.ts' : (rule.files ?? []).includes(target)
+  }
   if (rule === 'everything') return true
   if (ours) {
     return (

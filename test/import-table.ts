@@ -94,6 +94,7 @@ export const rootFiles: Readonly<Record<string, ImportRule | 'everything'>> = {
   'parts.ts': 'everything',
   'compose.ts': 'everything',
   'main.ts': 'everything',
+  'bin.ts': { folders: [], files: ['main.ts'], node: [], packages: [] },
 }
 
 /** One row a folder, as ARCHITECTURE.md shows it. */

@@ -3,6 +3,7 @@
  * package or builds an image.
  */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { settingNames } from '../src/settings.ts'
@@ -20,8 +21,28 @@ test('what the package lists is there', () => {
     manifest.files.filter((entry) => entry !== 'dist' && !existsSync(`${root}${entry}`)),
     [],
   )
-  assert.equal(manifest.bin['theloop'], './dist/main.js')
-  assert.match(read('src/main.ts'), /^#!\/usr\/bin\/env node\n/)
+  assert.equal(manifest.bin['theloop'], './dist/bin.js')
+  assert.match(read('src/bin.ts'), /^#!\/usr\/bin\/env node\n/)
+})
+
+test('the installed theloop says which Node it needs, to one that is too old, and else is the engine', () => {
+  const bin = `${root}src/bin.ts`
+  const run = (...before: readonly string[]) =>
+    spawnSync(process.execPath, [...before, bin, 'replay'], { env: {}, encoding: 'utf8' })
+  const version = 'Object.defineProperty(process.versions, "node", { value: "23.11.1" })'
+  const old = run('--import', `data:text/javascript,${encodeURIComponent(version)}`)
+  assert.deepEqual([old.status, old.stdout], [1, ''])
+  assert.equal(old.stderr, 'theloop: needs Node 24 or newer, and this is Node 23.11.1\n')
+  const engine = run()
+  assert.equal(engine.status, 2)
+  assert.match(engine.stderr, /replay/)
+})
+
+test('the oldest Node is the same in the package, in what is installed and in the image', () => {
+  const { engines } = JSON.parse(read('package.json')) as { readonly engines: { readonly node: string } }
+  const oldest = /OLDEST = (\d+)/.exec(read('src/bin.ts'))?.[1]
+  assert.equal(engines.node, `>=${oldest}`)
+  assert.match(read('Dockerfile'), new RegExp(`FROM node:${oldest}\\b`))
 })
 
 test('every link of a packed document leads to a packed file', () => {
