@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '../../src/contract/json.ts'
 import type { RunResult } from '../../src/contract/result.ts'
-import { asksFor, refuses, says, silent, startProvider } from '../fakes/provider-server.ts'
+import { asksFor, inHalves, refuses, says, silent, startProvider } from '../fakes/provider-server.ts'
 import { startReceiver } from '../fakes/callback-receiver.ts'
 import { hangs, headOnly, ok, startTools } from '../fakes/tool-server.ts'
 import { errorOf, resultText, runBody, user, type Accepted, type EngineClient } from './engine-client.ts'
@@ -221,14 +221,7 @@ test('CA-05 half of an answer of a tool, plain or packed, and an error of its co
     reset: (_call, response) => void later.set('reset', () => response.socket?.resetAndDestroy()),
   })
   const hold = gate()
-  const other = await startProvider(t, [
-    async (answer) => {
-      answer.text('Still ')
-      await hold.opened
-      answer.text('here.')
-      answer.finish()
-    },
-  ])
+  const other = await startProvider(t, [inHalves('Still ', hold.opened, 'here.')])
   const neighbour = await client.start(runBody({ llm: other.llm() }))
   for (const [n, name] of ['head', 'body', 'packed', 'late', 'reset'].entries()) {
     const provider = await startProvider(t, [asksFor([name, {}])])
@@ -301,14 +294,7 @@ test('CA-05 a provider that goes on writing after the cancel changes nothing, an
       answer.finish()
     },
   ])
-  const other = await startProvider(t, [
-    async (answer) => {
-      answer.text('Still ')
-      await hold.opened
-      answer.text('here.')
-      answer.finish()
-    },
-  ])
+  const other = await startProvider(t, [inHalves('Still ', hold.opened, 'here.')])
   const neighbour = await client.start(runBody({ llm: other.llm() }))
   const accepted = await client.start(runBody({ llm: provider.llm() }))
   await (await client.stream(accepted)).event('delta')

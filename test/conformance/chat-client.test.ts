@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
 import { HttpAgent } from '@ag-ui/client'
 import { AbstractChat, DefaultChatTransport, type ChatState, type UIMessage } from 'ai'
-import { asksFor, refuses, says, startProvider, type Play } from '../fakes/provider-server.ts'
+import { asksFor, inHalves, type Play, refuses, says, startProvider } from '../fakes/provider-server.ts'
 import { ok, startTools } from '../fakes/tool-server.ts'
 import { runBody, type Accepted } from './engine-client.ts'
 import { gate, type Gate } from './facts.ts'
@@ -129,12 +129,7 @@ const plays = (hold: Gate): Play[] => [
     answer.text('Broken')
     answer.cut()
   },
-  async (answer) => {
-    answer.text('Half of ')
-    await hold.opened
-    answer.text('the answer.')
-    answer.finish()
-  },
+  inHalves('Half of ', hold.opened, 'the answer.'),
 ]
 
 for (const replay of [true, false]) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Json, JsonObject } from '../../src/contract/json.ts'
-import { asksFor, behind, refuses, says, silent, startProvider } from '../fakes/provider-server.ts'
+import { asksFor, behind, inHalves, refuses, says, silent, startProvider } from '../fakes/provider-server.ts'
 import { startReceiver } from '../fakes/callback-receiver.ts'
 import { startTools } from '../fakes/tool-server.ts'
 import { EngineClient, errorOf, runBody, user, type Accepted } from './engine-client.ts'
@@ -149,14 +149,7 @@ test('ID-03 a request that was refused has not burnt its key', async (t) => {
 test('ID-05 however a run ends, its session is locked until it is stored, and free then; a late provider takes nothing back', async (t) => {
   const client = await engine.client()
   const late = gate()
-  const provider = await startProvider(t, [
-    async (answer) => {
-      answer.text('Half of')
-      await late.opened
-      answer.text(' it.')
-      answer.finish()
-    },
-  ])
+  const provider = await startProvider(t, [inHalves('Half of', late.opened, ' it.')])
   const refusing = await startProvider(t, [refuses(401)])
   const asking = await startProvider(t, [asksFor(['later', {}])])
   const tools = await startTools(t, { later: { status: 'deferred', operation_id: 'op_1' } })

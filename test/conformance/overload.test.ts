@@ -1,7 +1,7 @@
 /** SPEC §12.2 overload: an engine beyond its memory keeps the runs it has, and takes no more. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startProvider } from '../fakes/provider-server.ts'
+import { inHalves, startProvider } from '../fakes/provider-server.ts'
 import { EngineClient, errorOf, runBody } from './engine-client.ts'
 import { gate } from './facts.ts'
 import { endInPeace, ownEngine } from './shared-engine.ts'
@@ -16,14 +16,7 @@ test('§12.2 beyond MAX_MEMORY_BYTES: one run goes on, the next is 429 with Retr
   // Nothing goes on yet: one is taken.
   assert.equal((await client.send('/ready')).status, 200)
   const hold = gate()
-  const provider = await startProvider(t, [
-    async (answer) => {
-      answer.text('To the ')
-      await hold.opened
-      answer.text('end.')
-      answer.finish()
-    },
-  ])
+  const provider = await startProvider(t, [inHalves('To the ', hold.opened, 'end.')])
   const body = runBody({ llm: provider.llm() })
   const accepted = await client.start(body)
   const reader = await client.stream(accepted)

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import type { RunResult } from '../../src/contract/result.ts'
 import { AS_PID_1, pid1Problem, type Exit } from '../fakes/engine-process.ts'
-import { asksFor, refuses, silent, startProvider } from '../fakes/provider-server.ts'
+import { asksFor, inHalves, refuses, silent, startProvider } from '../fakes/provider-server.ts'
 import { payloadOf, startReceiver } from '../fakes/callback-receiver.ts'
 import { hangs, startTools } from '../fakes/tool-server.ts'
 import { EngineClient, errorOf, runBody } from './engine-client.ts'
@@ -18,14 +18,7 @@ test('§12.2 SIGTERM while a run goes on: 503 to the new, the run ends, its call
   const engine = await ownEngine(t, { SHUTDOWN_GRACE_MS: '20000' })
   const client = new EngineClient(engine)
   const hold = gate()
-  const provider = await startProvider(t, [
-    async (answer) => {
-      answer.text('To the ')
-      await hold.opened
-      answer.text('end.')
-      answer.finish()
-    },
-  ])
+  const provider = await startProvider(t, [inHalves('To the ', hold.opened, 'end.')])
   const receiver = await startReceiver(t)
   const body = runBody({ llm: provider.llm(), callback: receiver.callback() })
   const accepted = await client.start(body)

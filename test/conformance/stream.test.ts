@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { JsonObject } from '../../src/contract/json.ts'
 import type { StreamEvent } from '../../src/contract/stream-event.ts'
-import { asksFor, behind, type Play, refuses, says, startProvider } from '../fakes/provider-server.ts'
+import { asksFor, behind, inHalves, type Play, refuses, says, startProvider } from '../fakes/provider-server.ts'
 import { startReceiver } from '../fakes/callback-receiver.ts'
 import { ok, startTools } from '../fakes/tool-server.ts'
 import { errorOf, runBody, type Accepted, type EngineClient } from './engine-client.ts'
@@ -128,14 +128,7 @@ test('§9 what a browser sends on a reconnect goes before what its first address
 test('§9 an id that the run does not know: everything from the start, opened by resync', async (t) => {
   const client = await engine.client()
   const hold = gate()
-  const provider = await startProvider(t, [
-    async (answer) => {
-      answer.text('Half of ')
-      await hold.opened
-      answer.text('the answer.')
-      answer.finish()
-    },
-  ])
+  const provider = await startProvider(t, [inHalves('Half of ', hold.opened, 'the answer.')])
   const accepted = await client.start(runBody({ llm: provider.llm() }))
   await (await client.stream(accepted)).event('delta')
   for (const id of ['999-1', 'run_of_another', '-1', '1e3', '0x1', '%00', '9'.repeat(400)]) {

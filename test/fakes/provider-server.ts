@@ -50,6 +50,16 @@ export function says(...words: readonly string[]): Play {
   }
 }
 
+/** Says the first half, and the other when that has come. */
+export function inHalves(first: string, opened: Promise<unknown>, other: string): Play {
+  return async (answer) => {
+    answer.text(first)
+    await opened
+    answer.text(other)
+    answer.finish()
+  }
+}
+
 /** Plays nothing before that has come. */
 export function behind(opened: Promise<unknown>, play: Play): Play {
   return async (answer, request) => {
