@@ -67,9 +67,12 @@ function take(result: RunResult, { id }: SessionRow, { conversation, operations 
   conversation.setStatus(id, operations.openCalls(id).length > 0 ? 'awaiting_tool' : 'idle', null)
 }
 
-/** Not into the history: what it asked for can be approved by nobody, and the session waits for it no longer. */
+/**
+ * Not into the history: what it alone asked for can be approved by nobody, and the session waits for it no longer. Where another
+ * run has asked for the same, as after trying again, the card is that run's.
+ */
 function setAside({ run_id }: RunResult, { id, session_id }: RunRow, { database, conversation }: Context): void {
   database.run`UPDATE operation SET status = 'superseded', changed_at = now() WHERE status = 'pending' AND id IN
-    (SELECT operation_id FROM operation_call WHERE run_id = ${run_id})`
+    (SELECT operation_id FROM operation_call GROUP BY operation_id HAVING MIN(run_id = ${run_id}) = 1)`
   if (conversation.session(session_id)?.active_run === id) conversation.setStatus(session_id, 'idle', null)
 }

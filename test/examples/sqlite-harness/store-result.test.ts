@@ -28,11 +28,11 @@ function loseRun(store: Context, error: string): void {
   endRun(store, run, 'lost', error)
 }
 
-function register(store: Context, call_id: string, amount: number): void {
+function register(store: Context, call_id: string, amount: number, run_id = 'run_1'): void {
   const args = { orderId: '1001', amount, reason: 'broken' }
   const call: ToolCallBody = {
     contract_version: '1',
-    run_id: 'run_1',
+    run_id,
     call_id,
     attempt: 1,
     origin_request_id: 'msg_1',
@@ -146,6 +146,21 @@ test('what a run kept for audit had asked for can be approved by nobody', (t) =>
     store.conversation.messages('chat_1').map(({ id }) => id),
     ['msg_1', 'msg_2'],
   )
+})
+
+test('a late result for audit takes no card away from a newer run that asked for the same', (t) => {
+  const store = openStore(t)
+  register(store, 'call_1', 39.9)
+  loseRun(store, '')
+  store.conversation.raiseRevision('chat_1')
+  beginRun(store, 'again_1', 2)
+  register(store, 'call_2', 39.9, 'run_2')
+  const newer = { ...waiting([['call_2', 39.9]]), run_id: 'run_2', idempotency_key: 'again_1' }
+  assert.equal(storeResult(newer, store), 'stored')
+  assert.equal(storeResult(waiting([['call_1', 39.9]]), store), 'audit')
+  assert.equal(store.operations.find('op_1')?.status, 'pending')
+  assert.equal(decide('op_1', 1, 'approve', store), 'done')
+  assert.equal(store.operations.openCalls('chat_1').length, 0)
 })
 
 test('A.13: figures are kept as they came: estimates marked, and a cost with all its digits', (t) => {
