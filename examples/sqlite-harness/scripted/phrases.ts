@@ -80,7 +80,8 @@ const ru: Phrases = {
   clause: / и |[,;]/i,
   looking: 'Минуту, сейчас посмотрю.',
   listed: (count) => `Ваши заказы (${count}):\n\n${listOf(count)}`,
-  oneOrder: 'Заказ {{results.getOrder.id}} **{{results.getOrder.status_text}}**: {{results.getOrder.description}}.',
+  // A date in Russian ends with a full stop of its own.
+  oneOrder: 'Заказ {{results.getOrder.id}} **{{results.getOrder.status_text}}**: {{results.getOrder.description}}',
   notFound: (orderId) => `Среди ваших заказов нет ${orderId}. Проверьте, пожалуйста, номер.`,
   proposed: (ids) =>
     `Я отправил запрос по заказу ${ids.join(' и по заказу ')}. Без решения сотрудника ничего не произойдёт.`,

@@ -355,6 +355,9 @@ test('the late result of a lost run is taken while the history is the same, else
 test('the whole story is told in Russian too', async (t) => {
   const stage = await openStage(t, { locale: 'ru' })
   const session = await stage.newSession()
+  await stage.say(session, 'Где заказ 1001?')
+  // The year's abbreviation ends the sentence: no second full stop.
+  assert.match(outline(await stage.until(session, isIdle)).at(-1) ?? '', /[^.] г\.$/)
   await stage.say(session, 'Верните деньги за 1001 и отмените 1003')
   const cards = cardsOf(await stage.until(session, waitsForDecision))
   for (const card of cards) await decide(stage, card, 'approve')
