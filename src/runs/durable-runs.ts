@@ -237,7 +237,7 @@ class Durable implements RunStore, RunQueue {
     return {
       ...lease,
       commit: async (record, point) => {
-        if (progress.hasMessage(record)) text.clear()
+        if (progress.messageCame(record)) text.clear()
         if (!isSending(point)) return progress.soon(record)
         const written = progress.now(record)
         // The ids of its calls, and that one is about to be sent, are known before it is.

@@ -13,7 +13,7 @@ export function isSending(point: CommitPoint): boolean {
 
 export interface ProgressTeller {
   /** Whether a message has come since this was asked last. */
-  hasMessage(record: RunRecord): boolean
+  messageCame(record: RunRecord): boolean
   /** Resolves when all that is new is told. What is asked for in one go is told at once. */
   now(record: RunRecord): Promise<void>
   soon(record: RunRecord): void
@@ -44,7 +44,7 @@ export function tellProgress(told: Told, tell: (news: Progress) => Promise<void>
   }
 
   return {
-    hasMessage(record) {
+    messageCame(record) {
       const before = messages
       messages = record.messages.length
       return messages > before

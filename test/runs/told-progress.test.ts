@@ -67,8 +67,8 @@ test('a request leaves behind two of the commit points', () => {
 
 test('a new message is noticed once', () => {
   const { record, progress } = teller()
-  assert.equal(progress.hasMessage(record), false)
+  assert.equal(progress.messageCame(record), false)
   record.messages.push({} as never)
-  assert.equal(progress.hasMessage(record), true)
-  assert.equal(progress.hasMessage(record), false)
+  assert.equal(progress.messageCame(record), true)
+  assert.equal(progress.messageCame(record), false)
 })
