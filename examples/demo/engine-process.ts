@@ -21,6 +21,10 @@ export interface EngineProcess {
 }
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+/** Its input ends when this process does, however that ends: then the engine drains, as it does for SIGTERM. */
+const ENDS_WITH_ITS_STARTER = `data:text/javascript,${encodeURIComponent(
+  "process.stdin.on('end', () => process.kill(process.pid, 'SIGTERM')).resume().unref()",
+)}`
 const STARTS = 3
 const START_WITHIN_MS = 15_000
 const STOP_WITHIN_MS = 15_000
@@ -50,9 +54,9 @@ async function tryToStart(environment: Readonly<Record<string, string>>): Promis
     DEV_INSECURE: '1',
     SHUTDOWN_GRACE_MS: '2000',
   }
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, ['--import', ENDS_WITH_ITS_STARTER, MAIN], {
     env: { ...inherited(), ...settings, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     // A Ctrl+C in a terminal goes to the whole group: the engine is ended by this process, with care, and not by both.
     detached: true,
   })
