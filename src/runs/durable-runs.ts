@@ -3,7 +3,7 @@
  * it is only written down, at the moments a promise depends on:
  *
  *     admit ── durable ──▶ 202      calls decided ── written ──▶ tool      result ── durable ──▶ done, callback
- *     ack ── durable ──▶ 200        attempt, step, try to deliver: written, nobody waits
+ *     ack ── durable ──▶ 200        attempt, step, attempt to deliver: written, nobody waits
  *
  * A run begins while its first frame is still on its way to the disk: a first token is not held up, and no tool is called
  * before. Where the frame cannot be written the run is taken back. Later faults let the run go on in memory, and are
@@ -15,7 +15,7 @@ import type { DeliveryState } from '../contract/delivery.ts'
 import type { RunId } from '../contract/ids.ts'
 import type { RunRequest, Target } from '../contract/run-request.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
-import type { EnginePorts } from '../engine/ports.ts'
+import type { CommitPoint, EnginePorts } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
 import type {
   AckOutcome,
@@ -34,13 +34,12 @@ import { endedOf, endedRun } from './ended-run.ts'
 import type { EndedRun } from './run-entry.ts'
 import { doneEvent, endedEntry } from './runner.ts'
 import type { Sealer } from './sealer.ts'
-import type { OnWrite, WriteFault } from './spool-file.ts'
+import type { OnWrite, When, WriteFault } from './spool-file.ts'
 import { Spool } from './spool.ts'
 import { loadKeys, loadRuns, type LeftRun, type LoadOptions } from './spool-load.ts'
 import { codeOf, type StateDisk } from './state-disk.ts'
 import { takeLock } from './state-lock.ts'
-import { isSending, tellProgress } from './told-progress.ts'
-import { recordOf, toldAtFirst, type Accepted, type KnownKey } from './spool-record.ts'
+import { progressOf, recordOf, toldAtFirst, type Accepted, type KnownKey } from './spool-record.ts'
 
 export interface DurableRunsOptions extends Omit<MemoryRunsOptions, 'onAdmitted' | 'onDropped'> {
   /** STATE_DIR: it must be there, and this process must be the only one to use it. */
@@ -86,6 +85,9 @@ export function createDurableRuns(options: DurableRunsOptions): DurableRuns {
     close: () => runs.close(),
   }
 }
+
+/** A request leaves behind these. */
+const SENDING: ReadonlySet<CommitPoint> = new Set(['attempt', 'tool_attempt'])
 
 /** A run as far as it must be known to write it down. */
 interface Written {
@@ -231,21 +233,23 @@ class Durable implements RunStore, RunQueue {
     const text = gatherShownText((shown) => {
       void this.#spool.shown(lease.runId, shown).then((fault) => this.#noted(lease.runId, 'progress', fault))
     })
-    const progress = tellProgress(told, async (news) => {
-      this.#noted(lease.runId, 'progress', await this.#spool.progress(lease.runId, news))
-    })
+    const note = async (record: RunRecord, when: When) => {
+      const progress = progressOf(record, told)
+      if (progress === null) return
+      if (progress.messages !== undefined) text.clear()
+      this.#noted(lease.runId, 'progress', await this.#spool.progress(lease.runId, progress, when))
+    }
     return {
       ...lease,
       commit: async (record, point) => {
-        if (progress.messageCame(record)) text.clear()
-        if (!isSending(point)) return progress.soon(record)
-        const written = progress.now(record)
+        // A tool's answer, the step it ends and the next attempt are one write so, and not three.
+        const noting = note(record, SENDING.has(point) ? 'now' : 'soon')
         // The ids of its calls, and that one is about to be sent, are known before it is.
-        if (point === 'tool_attempt') await written
+        if (point === 'tool_attempt') await noting
       },
       announce: async (record, done) => {
         // Whoever was told that it is cancelled finds it so after a restart.
-        await progress.now(record)
+        await note(record, 'now')
         await lease.announce(record, done)
       },
       append(event) {
@@ -254,7 +258,6 @@ class Durable implements RunStore, RunQueue {
       },
       finish: (record, result, done) => {
         text.clear()
-        progress.stop()
         return this.#finish(lease, written, record, result, done)
       },
     }

@@ -67,10 +67,24 @@ function joined(parts: readonly Buffer[]): Buffer {
   return gathered.subarray(0, length)
 }
 
+/**
+ * `soon`: with the next that is to be written, at the latest at the end of this turn of the event loop. `now`: before whoever
+ * waits for it goes on. `synced`: it would outlast a loss of power, and all before it.
+ */
+export type When = 'soon' | 'now' | 'synced'
+
 interface Given {
   readonly contents: readonly string[]
   readonly synced: boolean
   readonly told: (fault: WriteFault) => void
+}
+
+function isSmall(contents: readonly string[]): boolean {
+  return contents.reduce((sum, { length }) => sum + length, 0) < LARGE_BYTES
+}
+
+function contentsOf(given: readonly Given[]): string[] {
+  return given.flatMap(({ contents }) => contents)
 }
 
 export class SpoolFile {
@@ -82,6 +96,10 @@ export class SpoolFile {
   #written = 0
   /** What was given while another write was on its way. */
   #given: Given[] = []
+  /** At the end of this turn what was given `soon` is written. */
+  #later: NodeJS.Immediate | null = null
+  /** What was given `now` is about to be. */
+  #isDue = false
   /** Resolves when everything given so far is done with; null: nothing is under way. */
   #working: Promise<void> | null = null
   /** All that was given is written, and the disk is being waited for. */
@@ -93,29 +111,31 @@ export class SpoolFile {
     this.#options = options
   }
 
-  /** `synced`: it resolves once this, and all before it, would outlast a loss of power. */
-  append(contents: readonly string[], synced: boolean): Promise<WriteFault> {
-    const isSmall = contents.reduce((sum, { length }) => sum + length, 0) < LARGE_BYTES
-    const isFree = this.#given.length === 0 && (this.#working === null || this.#syncing)
-    if (!synced && isSmall && isFree && this.#file !== null && this.#fault === null) {
-      return Promise.resolve(this.#writeNow(this.#file, contents))
-    }
+  /** Resolves to what came of it, and of all before it. */
+  append(contents: readonly string[], when: When): Promise<WriteFault> {
     return new Promise((told) => {
-      this.#given.push({ contents, synced, told })
-      // Not at once: it must not be over before it is known to be under way.
-      this.#working ??= Promise.resolve().then(() => this.#work())
+      this.#given.push({ contents, synced: when === 'synced', told })
+      if (when === 'soon') this.#later ??= setImmediate(() => this.#flush())
+      else this.#flushNow()
     })
+  }
+
+  /** What waits for the end of the turn is of no use any more, and is not written. */
+  drop(): void {
+    for (const { synced, told } of this.#given) if (!synced) told(null)
+    this.#given = this.#given.filter(({ synced }) => synced)
   }
 
   /** What has become of everything given so far. */
   async settled(): Promise<WriteFault> {
+    this.#flush()
     while (this.#working !== null) await this.#working
     return this.#fault
   }
 
   /** Gives the file's handle back once all is written; a later `append` opens it anew. */
   async rest(): Promise<void> {
-    while (this.#working !== null) await this.#working
+    await this.settled()
     const file = this.#file
     this.#file = null
     try {
@@ -123,6 +143,32 @@ export class SpoolFile {
     } catch {
       // What was promised of it has been synced before.
     }
+  }
+
+  /** What is given in one go is written at once. */
+  #flushNow(): void {
+    if (this.#isDue) return
+    this.#isDue = true
+    queueMicrotask(() => this.#flush())
+  }
+
+  /** On this thread where it can be, else by `#work`. */
+  #flush(): void {
+    this.#isDue = false
+    if (this.#later !== null) clearImmediate(this.#later)
+    this.#later = null
+    const given = this.#given
+    if (given.length === 0) return
+    const contents = contentsOf(given)
+    const isFree = (this.#working === null || this.#syncing) && !given.some(({ synced }) => synced)
+    if (isFree && this.#file !== null && this.#fault === null && isSmall(contents)) {
+      this.#given = []
+      const fault = this.#writeNow(this.#file, contents)
+      for (const { told } of given) told(fault)
+      return
+    }
+    // Not at once: it must not be over before it is known to be under way.
+    this.#working ??= Promise.resolve().then(() => this.#work())
   }
 
   async #work(): Promise<void> {
@@ -134,7 +180,7 @@ export class SpoolFile {
       const given = this.#given
       this.#given = []
       const before = this.#written
-      if (this.#fault === null) this.#fault = await this.#write(given.flatMap(({ contents }) => contents))
+      if (this.#fault === null) this.#fault = await this.#write(contentsOf(given))
       // Whoever waits for the system alone does not wait for the disk.
       for (const { synced, told } of given) if (!synced) told(this.#fault)
       const waiting = given.filter(({ synced }) => synced)

@@ -9,7 +9,7 @@
 import { join } from 'node:path'
 import type { RunId } from '../contract/ids.ts'
 import type { Sealer } from './sealer.ts'
-import { createTurns, type OnWrite, SpoolFile, type WriteFault } from './spool-file.ts'
+import { createTurns, type OnWrite, SpoolFile, type When, type WriteFault } from './spool-file.ts'
 import { codeOf, realDisk, type StateDisk } from './state-disk.ts'
 import { newFrames, type FrameMaker } from './spool-frames.ts'
 import { encode, resultLine, type Accepted, type Ended, type KnownKey, type Progress } from './spool-record.ts'
@@ -45,12 +45,7 @@ const MOST_OPEN = 64
 interface EndedFile {
   readonly file: SpoolFile
   stored: boolean
-  /** Notes of this turn of the event loop, and the write that will hold them. */
-  readonly notes: string[]
-  writing: Promise<WriteFault> | null
 }
-
-const setImmediately = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 export class Spool {
   readonly #options: SpoolOptions
@@ -80,7 +75,7 @@ export class Spool {
     if (this.#bytes + content.length > this.#options.maxBytes) return STATE_FULL
     const file = this.#newFile(liveName(runId))
     this.#live.set(runId, file)
-    const fault = await file.append([content], true)
+    const fault = await file.append([content], 'synced')
     if (fault === null) return null
     this.#live.delete(runId)
     await file.rest()
@@ -89,13 +84,13 @@ export class Spool {
   }
 
   /** Written to the system, not to the disk: it outlasts the process, and power as far as the system has got. */
-  async progress(runId: RunId, progress: Progress): Promise<WriteFault> {
-    return (await this.#live.get(runId)?.append([encode(progress)], false)) ?? null
+  async progress(runId: RunId, progress: Progress, when: When): Promise<WriteFault> {
+    return (await this.#live.get(runId)?.append([encode(progress)], when)) ?? null
   }
 
   /** As `progress`. */
   async shown(runId: RunId, shown: ShownText): Promise<WriteFault> {
-    return (await this.#live.get(runId)?.append([encode({ kind: 'shown', ...shown })], false)) ?? null
+    return (await this.#live.get(runId)?.append([encode({ kind: 'shown', ...shown })], 'now')) ?? null
   }
 
   /**
@@ -103,8 +98,10 @@ export class Spool {
    * written, what led to it goes too: told after a restart, it would be another end of the same run.
    */
   async end(runId: RunId, ended: Ended, json: string): Promise<WriteFault> {
-    await this.#live.get(runId)?.rest()
+    const live = this.#live.get(runId)
     this.#live.delete(runId)
+    live?.drop()
+    await live?.rest()
     const contents = [encode(ended), resultLine(json)]
     const fault = await this.#writeEnded(runId, contents)
     await this.#unlink(liveName(runId))
@@ -115,9 +112,9 @@ export class Spool {
   async #writeEnded(runId: RunId, contents: readonly string[]): Promise<WriteFault> {
     const name = endedName(runId)
     const file = this.#newFile(name)
-    const fault = await file.append(contents, true)
+    const fault = await file.append(contents, 'synced')
     if (fault === null) {
-      this.#ended.set(runId, { file, stored: false, notes: [], writing: null })
+      this.#ended.set(runId, { file, stored: false })
       // Most are delivered within moments, and that is noted.
       await this.#used(file)
       return null
@@ -127,13 +124,13 @@ export class Spool {
     return fault
   }
 
-  /** One that delivered it is written with the `stored` that follows, at the latest at the end of this turn of the event loop. */
+  /** One that delivered it is written with the `stored` that follows. */
   async tried(runId: RunId, tried: Tried): Promise<WriteFault> {
     return this.#note(runId, encode(tried), tried.state === 'delivered' ? 'soon' : 'now')
   }
 
-  /** The harness has the result. `synced`: as `append` says. Only the first word of it is written. */
-  async stored(runId: RunId, stored: Stored, when: 'now' | 'synced'): Promise<WriteFault> {
+  /** The harness has the result. Only the first word of it is written. */
+  async stored(runId: RunId, stored: Stored, when: When): Promise<WriteFault> {
     const ended = this.#ended.get(runId)
     if (ended === undefined || ended.stored) return (await ended?.file.settled()) ?? null
     ended.stored = true
@@ -147,19 +144,11 @@ export class Spool {
     return this.#note(runId, encode({ kind: 'again' }), 'now')
   }
 
-  async #note(runId: RunId, content: string, when: 'soon' | 'now' | 'synced'): Promise<WriteFault> {
+  async #note(runId: RunId, content: string, when: When): Promise<WriteFault> {
     const ended = this.#ended.get(runId)
     if (ended === undefined) return null
-    ended.notes.push(content)
-    if (when === 'soon') return (ended.writing ??= setImmediately().then(() => this.#writeNotes(runId, ended, false)))
-    return this.#writeNotes(runId, ended, when === 'synced')
-  }
-
-  async #writeNotes(runId: RunId, ended: EndedFile, synced: boolean): Promise<WriteFault> {
-    const contents = ended.notes.splice(0)
-    ended.writing = null
-    if (contents.length === 0) return ended.file.settled()
-    const fault = await ended.file.append(contents, synced)
+    const fault = await ended.file.append([content], when)
+    // It may have been let go of meanwhile, and holds no handle then.
     if (this.#ended.get(runId) !== ended) return fault
     if (ended.stored) await this.#rest(ended.file)
     else await this.#used(ended.file)
@@ -193,7 +182,7 @@ export class Spool {
       this.#keys.push({ name, since: now, file })
       while ((this.#keys[0]?.since ?? now) < now - KEYS_KEPT_MS) await this.#unlink(this.#keys.shift()?.name ?? '')
     }
-    return file.append([encode({ kind: 'keys', keys })], true)
+    return file.append([encode({ kind: 'keys', keys })], 'synced')
   }
 
   /** A file of an earlier life: of this size, and good up to `length`. */
@@ -209,7 +198,7 @@ export class Spool {
       inTurn: this.#inTurn,
       syncName: () => this.#syncDirectory(),
     })
-    this.#ended.set(runId, { file, stored: isStored, notes: [], writing: null })
+    this.#ended.set(runId, { file, stored: isStored })
     this.#count(name, length)
   }
 
@@ -223,7 +212,6 @@ export class Spool {
   /** Resolves when all that was given is written and every file is closed. */
   async close(): Promise<void> {
     await this.#removing
-    for (const { writing } of this.#ended.values()) await writing
     const files = [...this.#live.values(), ...[...this.#ended.values(), ...this.#keys].map(({ file }) => file)]
     for (const file of files) await file.rest()
     const directory = this.#directory

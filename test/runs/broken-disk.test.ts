@@ -273,6 +273,30 @@ test('a run begins at once and is answered once the disk has it', async (t) => {
   await taking
 })
 
+test('a call is not sent before it is written, however long the file of its run takes to open', async (t) => {
+  const { disk } = breakable()
+  const opened = Promise.withResolvers<void>()
+  t.after(() => opened.resolve())
+  disk.open = async (path, isNew) => {
+    await opened.promise
+    return realDisk.open(path, isNew)
+  }
+  const runs = await live(t, folder(t), { disk })
+  const taking = runs.begin()
+  while (runs.leases.size === 0) await new Promise(setImmediate)
+  const [lease] = runs.leases.values()
+  assert.ok(lease !== undefined)
+  const record = await lease.load()
+  record.steps = 1
+  let isWritten = false
+  const written = lease.commit(record, 'tool_attempt').then(() => (isWritten = true))
+  await new Promise(setImmediate)
+  assert.equal(isWritten, false)
+  opened.resolve()
+  await written
+  await taking
+})
+
 test('a folder that cannot be used is one sentence for the operator: none, a file, a lock that cannot be written', async (t) => {
   const directory = folder(t)
   const reasonOf = async (path: string) => {

@@ -182,6 +182,34 @@ test('what a run writes beside its steps is few: its end is one write, and so ar
   while (writes.length === 3) await new Promise(setImmediate)
 })
 
+test('what comes between two requests is one write, made before the second leaves; without one it is made at the end of the turn', async (t) => {
+  const directory = folder(t)
+  const writes: number[] = []
+  const first = await live(t, directory, { onWrite: ({ bytes }) => writes.push(bytes) })
+  const { runId, lease, record } = await first.begin()
+  assert.equal(writes.length, 1)
+  for (const point of ['tool_result', 'step', 'attempt'] as const) {
+    record.steps += 1
+    await lease.commit(record, point)
+  }
+  assert.equal(writes.length, 2)
+  for (const point of ['answer', 'tool_result'] as const) {
+    record.steps += 1
+    await lease.commit(record, point)
+  }
+  assert.equal(writes.length, 2)
+  await new Promise(setImmediate)
+  assert.equal(writes.length, 3)
+  const next = await live(t, snapshot(t, directory))
+  assert.equal((JSON.parse((await next.store.get(runId))?.result?.json ?? '') as RunResult).steps, 5)
+  // Behind its end nothing of a run is written but that.
+  record.steps += 1
+  await lease.commit(record, 'step')
+  await lease.finish(record, { json: '{}', status: 'completed' }, done)
+  await new Promise(setImmediate)
+  assert.equal(writes.length, 4)
+})
+
 test('a life that ends while it takes up another leaves the same result to the next', async (t) => {
   const directory = folder(t)
   const { runId } = await (await live(t, directory)).begin(callback)
@@ -236,6 +264,8 @@ test('what was shown of a step that was cut stays, up to its last second, until 
   record.attempting = { attempt: 1, target: 0 }
   await lease.commit(record, 'tool_attempt')
   const resultNow = async () => {
+    // What was told in this turn is written by the next.
+    await new Promise(setImmediate)
     const next = await live(t, snapshot(t, directory))
     const result = JSON.parse((await next.store.get(runId))?.result?.json ?? '') as RunResult
     return [result.text, result.messages.map((message) => ('stop_reason' in message ? message.stop_reason : ''))]
