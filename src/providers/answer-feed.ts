@@ -31,6 +31,8 @@ const MAX_OUTPUT_LENGTH = 16 * 1024 * 1024
 /** What a stream can begin with; the field names of the SSE grammar, and a comment. */
 const FIELDS = ['data:', 'event:', 'id:', 'retry:', ':']
 const STREAMING = { stream: true } as const
+/** Content encodings that change nothing. */
+const PLAIN: ReadonlySet<string> = new Set(['', 'identity'])
 
 export class AnswerFeed {
   /** What makes this answer unreadable: names status and content type, quotes nothing of the body. */
@@ -38,6 +40,7 @@ export class AnswerFeed {
 
   readonly #reader: Reader
   readonly #head: AnswerHead
+  readonly #isCompressed: boolean
   readonly #decoder = new TextDecoder()
   readonly #parser: EventSourceParser
   readonly #lines: ForeignLines
@@ -53,6 +56,7 @@ export class AnswerFeed {
   constructor(reader: Reader, head: AnswerHead) {
     this.#reader = reader
     this.#head = head
+    this.#isCompressed = !PLAIN.has(head.headers['content-encoding']?.trim().toLowerCase() ?? '')
     this.#parser = createParser({
       maxBufferSize: MAX_EVENT_LENGTH,
       onEvent: (event) => {
@@ -82,7 +86,7 @@ export class AnswerFeed {
   bytes(chunk: Uint8Array): void {
     this.#bytes += chunk.byteLength
     if (this.#bytes > MAX_ANSWER_BYTES) this.fault ??= `the answer is larger than ${MAX_ANSWER_BYTES} bytes`
-    if (this.#isCompressed()) this.fault ??= `${this.#named()} is compressed, which was not asked for`
+    if (this.#isCompressed) this.fault ??= `${this.#named()} is compressed, which was not asked for`
     this.#text(this.#decoder.decode(chunk, STREAMING))
     if (this.#reader.outputLength > MAX_OUTPUT_LENGTH)
       this.fault ??= `the model said more than ${MAX_OUTPUT_LENGTH} characters`
@@ -163,11 +167,6 @@ export class AnswerFeed {
 
   #saysStream(): boolean {
     return /^\s*text\/event-stream\b/i.test(this.#head.headers['content-type'] ?? '')
-  }
-
-  #isCompressed(): boolean {
-    const encoding = this.#head.headers['content-encoding']?.trim().toLowerCase() ?? ''
-    return encoding !== '' && encoding !== 'identity'
   }
 
   #misfit(): string {
