@@ -8,6 +8,7 @@
  */
 import { createParser, type EventSourceParser } from 'eventsource-parser'
 import { parseJson } from '../contract/json.ts'
+import { contentEncodings } from '../egress/content-encodings.ts'
 import type { Reader } from './dialect.ts'
 import { type ForeignLine, ForeignLines } from './foreign-lines.ts'
 
@@ -31,8 +32,6 @@ const MAX_OUTPUT_LENGTH = 16 * 1024 * 1024
 /** What a stream can begin with; the field names of the SSE grammar, and a comment. */
 const FIELDS = ['data:', 'event:', 'id:', 'retry:', ':']
 const STREAMING = { stream: true } as const
-/** Content encodings that change nothing. */
-const PLAIN: ReadonlySet<string> = new Set(['', 'identity'])
 
 export class AnswerFeed {
   /** What makes this answer unreadable: names status and content type, quotes nothing of the body. */
@@ -56,7 +55,7 @@ export class AnswerFeed {
   constructor(reader: Reader, head: AnswerHead) {
     this.#reader = reader
     this.#head = head
-    this.#isCompressed = !PLAIN.has(head.headers['content-encoding']?.trim().toLowerCase() ?? '')
+    this.#isCompressed = contentEncodings(head.headers).length > 0
     this.#parser = createParser({
       maxBufferSize: MAX_EVENT_LENGTH,
       onEvent: (event) => {

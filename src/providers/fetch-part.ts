@@ -2,6 +2,7 @@
  * Fetches one image or file from its address: one GET through the egress gate, with nothing that says who asks. No redirect, no
  * repeat, no decompression. Never rejects; by the time it has answered, the socket is on its way down. SPEC §10.
  */
+import { contentEncodings } from '../egress/content-encodings.ts'
 import { BodyBroken } from '../egress/body.ts'
 import type { Egress, EgressResponse, Refusal } from '../egress/egress.ts'
 import type { PartFetch } from '../engine/ports.ts'
@@ -72,8 +73,7 @@ function headProblem(part: WantedPart, { headers, status }: EgressResponse): Fet
     const redirect = status >= 300 && status < 400 ? ', and redirects are not followed' : ''
     return notFetched(part, 'status', `${host} answered HTTP ${status}${redirect}`, { status })
   }
-  const encoding = (headers['content-encoding'] ?? '').trim().toLowerCase()
-  if (encoding !== '' && encoding !== 'identity') {
+  if (contentEncodings(headers).length > 0) {
     return notFetched(part, 'encoded', `${host} compressed what it sent, unasked`, { status })
   }
   return Number(headers['content-length'] ?? 0) > MAX_PART_BYTES ? tooLarge(part, status) : null

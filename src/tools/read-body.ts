@@ -7,6 +7,7 @@
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import { BodyBroken } from '../egress/body.ts'
+import { contentEncodings } from '../egress/content-encodings.ts'
 import type { EgressResponse, Fault } from '../egress/egress.ts'
 
 /** What was read, or why it cannot be. */
@@ -30,7 +31,7 @@ const ENCODINGS: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
 
 /** Destroys the response unless it was read to its end. */
 export async function readBody(response: EgressResponse, maxBytes: number): Promise<ReadBody> {
-  const [encoding, ...more] = encodingsOf(response)
+  const [encoding, ...more] = contentEncodings(response.headers)
   const inflate = encoding === undefined ? undefined : ENCODINGS.get(encoding)
   if (more.length > 0 || (encoding !== undefined && inflate === undefined)) {
     response.destroy()
@@ -44,12 +45,6 @@ export async function readBody(response: EgressResponse, maxBytes: number): Prom
   } catch (error) {
     return tooLarge(error) ? { kind: 'too_large', maxBytes } : { kind: 'encoded' }
   }
-}
-
-/** Those that change bytes: `identity` says that there is none. */
-function encodingsOf({ headers }: EgressResponse): string[] {
-  const named = (headers['content-encoding'] ?? '').split(',').map((name) => name.trim().toLowerCase())
-  return named.filter((name) => name !== '' && name !== 'identity')
 }
 
 async function readBytes(response: EgressResponse, maxBytes: number): Promise<Uint8Array | ReadBody> {
