@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '../../src/contract/json.ts'
 import type { RunResult } from '../../src/contract/result.ts'
 import { asksFor, inHalves, refuses, says, silent, startProvider } from '../fakes/provider-server.ts'
-import { startReceiver } from '../fakes/callback-receiver.ts'
+import { answersBehind, startReceiver } from '../fakes/callback-receiver.ts'
 import { hangs, headOnly, ok, startTools } from '../fakes/tool-server.ts'
 import { errorOf, resultText, runBody, user, type Accepted, type EngineClient } from './engine-client.ts'
 import { gate, within } from './facts.ts'
@@ -243,12 +243,7 @@ test('CA-05 half of an answer of a tool, plain or packed, and an error of its co
 test('CA-05 while the result is delivered: it has ended, and its receiver is not disturbed', async (t) => {
   const client = await engine.client()
   const hold = gate()
-  const receiver = await startReceiver(t, [
-    async (_request, response) => {
-      await hold.opened
-      response.writeHead(204).end()
-    },
-  ])
+  const receiver = await startReceiver(t, [answersBehind(hold.opened, 204)])
   const accepted = await client.start(runBody({ callback: receiver.callback() }))
   const delivery = await receiver.nth(1)
   const answer = await client.cancel(accepted.run_id)

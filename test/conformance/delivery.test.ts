@@ -6,7 +6,7 @@ import { Webhook } from 'standardwebhooks'
 import type { RunResult } from '../../src/contract/result.ts'
 import { CALLBACK_SECRET } from '../fakes/engine-process.ts'
 import { behind, says, silent, startProvider } from '../fakes/provider-server.ts'
-import { payloadOf, payloadText, startReceiver } from '../fakes/callback-receiver.ts'
+import { answersBehind, payloadOf, payloadText, startReceiver } from '../fakes/callback-receiver.ts'
 import { EngineClient, errorOf, resultText, runBody, user, type RunView } from './engine-client.ts'
 import { gate, within } from './facts.ts'
 import type { Received } from './recording-server.ts'
@@ -307,12 +307,7 @@ test('ID-06 an ack before there is a result stores nothing: 409, and the callbac
 test('CB-07 an ack while an attempt is on the wire: no further attempt, and the next run of the session is not touched', async (t) => {
   const client = await engine.client()
   const hold = gate()
-  const receiver = await startReceiver(t, [
-    async (_request, response) => {
-      await hold.opened
-      response.writeHead(500).end()
-    },
-  ])
+  const receiver = await startReceiver(t, [answersBehind(hold.opened, 500)])
   const meta = { session_id: 'ack-during-a-try' }
   const accepted = await client.start(runBody({ callback: receiver.callback(), meta }))
   await receiver.nth(1)

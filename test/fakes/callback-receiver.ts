@@ -11,6 +11,14 @@ import { recordingServer, type Received, type RecordingServer } from '../conform
 /** A status, or a hand that writes the whole answer. */
 export type ReceiverAnswer = number | ((request: Received, response: ServerResponse) => void | Promise<void>)
 
+/** Answers with this status when that has come. */
+export function answersBehind(opened: Promise<unknown>, status: number): ReceiverAnswer {
+  return async (_request, response) => {
+    await opened
+    response.writeHead(status).end()
+  }
+}
+
 export interface CallbackReceiver extends RecordingServer {
   /** `callback` of a run request. */
   callback(headers?: Readonly<Record<string, string>>): JsonObject
