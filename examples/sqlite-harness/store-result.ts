@@ -72,7 +72,9 @@ function take(result: RunResult, { id }: SessionRow, { conversation, operations 
  * run has asked for the same, as after trying again, the card is that run's.
  */
 function setAside({ run_id }: RunResult, { id, session_id }: RunRow, { database, conversation }: Context): void {
-  database.run`UPDATE operation SET status = 'superseded', changed_at = now() WHERE status = 'pending' AND id IN
-    (SELECT operation_id FROM operation_call GROUP BY operation_id HAVING MIN(run_id = ${run_id}) = 1)`
+  database.run`UPDATE operation SET status = 'superseded', changed_at = now()
+    WHERE session_id = ${session_id} AND status = 'pending'
+      AND EXISTS (SELECT 1 FROM operation_call WHERE operation_id = operation.id AND run_id = ${run_id})
+      AND NOT EXISTS (SELECT 1 FROM operation_call WHERE operation_id = operation.id AND run_id <> ${run_id})`
   if (conversation.session(session_id)?.active_run === id) conversation.setStatus(session_id, 'idle', null)
 }
