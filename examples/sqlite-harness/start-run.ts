@@ -85,7 +85,7 @@ export function endRun({ database, changed }: Context, run: RunRow, status: RunR
     database.run`UPDATE run SET status = ${status}, error = ${error}, request = NULL
       WHERE id = ${run.id} AND result IS NULL`
     database.run`UPDATE chat_session SET status = 'idle', active_run = NULL, changed_at = now()
-      WHERE active_run = ${run.id}`
+      WHERE id = ${run.session_id} AND active_run = ${run.id}`
   })
   changed(run.session_id)
 }

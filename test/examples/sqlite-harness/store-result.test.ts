@@ -89,6 +89,8 @@ test('two calls of one answer for one operation: the newer version waits, the ot
     store.operations.openCalls('chat_1').map(({ call_id }) => call_id),
     ['call_2'],
   )
+  const asked = store.database.one<{ version: number }>`SELECT version FROM operation_call WHERE call_id = 'call_2'`
+  assert.equal(asked?.version, 2)
   assert.equal(store.conversation.session('chat_1')?.status, 'awaiting_tool')
   const closed = store.conversation.messages('chat_1').find(({ id }) => id === 'call_1')
   assert.match(closed?.payload ?? '', /"error":"superseded by another request/)
@@ -161,6 +163,18 @@ test('a late result for audit takes no card away from a newer run that asked for
   assert.equal(store.operations.find('op_1')?.status, 'pending')
   assert.equal(decide('op_1', 1, 'approve', store), 'done')
   assert.equal(store.operations.openCalls('chat_1').length, 0)
+})
+
+test('A.13: a cost of few digits is kept as it came, and one that nobody knows is none', (t) => {
+  for (const [cost, kept] of [
+    ['0.5', '0.5'],
+    ['null', null],
+  ] as const) {
+    const store = openStore(t)
+    const usage = parseLossless(`{"complete":true,"cost":${cost},"currency":"USD"}`)
+    assert.equal(storeResult({ ...waiting([]), usage } as RunResult, store), 'stored')
+    assert.equal(store.database.one<{ cost: string | null }>`SELECT cost FROM run WHERE id = 'msg_1'`?.cost, kept)
+  }
 })
 
 test('A.13: figures are kept as they came: estimates marked, and a cost with all its digits', (t) => {
