@@ -43,7 +43,9 @@ export interface DiskWriter {
 /** How long a line waits for others. */
 const BATCH_MS = 200
 const RETRY_MS = 5000
-const BATCH_CHARS = 1_048_576
+const BATCH_BYTES = 1_048_576
+/** A file is followed by the next one at this size, or at an eighth of LOG_DIR_MAX_BYTES. */
+const PART_BYTES = 67_108_864
 /** UTF-16 units of lines that wait for a disk. */
 const QUEUE_CHARS = 8_388_608
 
@@ -54,7 +56,8 @@ interface Waiting {
 
 export function createDiskWriter(options: DiskWriterOptions): DiskWriter {
   const { queueChars = QUEUE_CHARS, retryMs = RETRY_MS, onBroken, onBack, onLost } = options
-  const append = createAppender(options)
+  const partBytes = Math.min(PART_BYTES, Math.floor(options.maxBytes / 8))
+  const append = createAppender(options, partBytes)
   let queue: Waiting[] = []
   let chars = 0
   let lost = 0
@@ -96,7 +99,7 @@ export function createDiskWriter(options: DiskWriterOptions): DiskWriter {
 
   /** False: it failed, and is tried again later. */
   async function writeBatch(): Promise<boolean> {
-    const count = batchLength(queue)
+    const count = batchLength(queue, Math.min(BATCH_BYTES, partBytes))
     const batch = queue.slice(0, count).map(({ line }) => `${line}\n`)
     const fault = await append(queue[0]?.day ?? '', batch.join(''), broken)
     if (fault !== null) {
@@ -115,13 +118,13 @@ export function createDiskWriter(options: DiskWriterOptions): DiskWriter {
   return { write, flush }
 }
 
-/** How many lines from the front go to disk at once: of one day, and not more than a bound. */
-function batchLength(queue: readonly Waiting[]): number {
-  let chars = 0
+/** How many lines from the front go to disk at once: of one day, and not more than a bound, which one line may pass. */
+function batchLength(queue: readonly Waiting[], mostBytes: number): number {
+  let bytes = 0
   let count = 0
   for (const { day, line } of queue) {
-    chars += line.length
-    if (day !== queue[0]?.day || (chars > BATCH_CHARS && count > 0)) break
+    bytes += Buffer.byteLength(line) + 1
+    if (day !== queue[0]?.day || (bytes > mostBytes && count > 0)) break
     count += 1
   }
   return count
@@ -130,26 +133,30 @@ function batchLength(queue: readonly Waiting[]): number {
 /** null: written. Else the code of what went wrong, and nothing of it was written. */
 type Append = (day: string, text: string, makeFolder: boolean) => Promise<string | null>
 
-function createAppender({ folder, maxBytes, retentionDays, now, open = fs.open }: DiskWriterOptions): Append {
-  const partBytes = Math.min(67_108_864, Math.floor(maxBytes / 8))
+function createAppender(options: DiskWriterOptions, partBytes: number): Append {
+  const { folder, maxBytes, retentionDays, now, open = fs.open } = options
   let name = ''
+  /** Of that file. */
+  let size = 0
 
-  /** The file that is written to, and those that must go for it. */
-  async function roll(day: string, full: boolean): Promise<void> {
+  /** The file that is written to from now on, with room for so many bytes; those that must go for it are gone. */
+  async function roll(day: string, adding: number): Promise<void> {
     const files = await listFiles(folder)
-    const parts = files.filter((file) => dayOf(file.name) === day).map((file) => partOf(file.name))
-    const last = Math.max(0, ...parts)
-    name = logName(day, full ? last + 1 : last)
+    const last = files.findLast((file) => dayOf(file.name) === day) ?? { name: logName(day, 0), bytes: 0 }
+    const isFull = last.bytes > 0 && last.bytes + adding > partBytes
+    name = isFull ? logName(day, partOf(last.name) + 1) : last.name
+    size = isFull ? 0 : last.bytes
     const rules = { nowMs: now(), retentionDays, maxBytes: maxBytes - partBytes, current: name }
-    for (const old of toDelete(files, rules)) await fs.rm(logPath(folder, old), { force: true })
+    // One that cannot be removed is tried again with the next: it must not keep new entries from the disk.
+    for (const old of toDelete(files, rules)) await fs.rm(logPath(folder, old), { force: true }).catch(() => {})
   }
 
   return async (day, text, makeFolder) => {
+    const adding = Buffer.byteLength(text)
     try {
       if (makeFolder) await fs.mkdir(folder, { recursive: true })
-      if (dayOf(name) !== day) await roll(day, false)
-      const size = await appendTo(await open(logPath(folder, name), 'a+'), text)
-      if (size > partBytes) await roll(day, true)
+      if (dayOf(name) !== day || size + adding > partBytes) await roll(day, adding)
+      size = await appendTo(await open(logPath(folder, name), 'a+'), text)
       return null
     } catch (error) {
       name = ''
@@ -186,7 +193,10 @@ async function endsTorn(file: fs.FileHandle, size: number): Promise<boolean> {
 export async function listFiles(folder: string): Promise<LogFile[]> {
   const names = (await fs.readdir(folder)).map(logNameOf).filter((name) => name !== null)
   const files = await Promise.all(
-    names.map(async (name) => ({ name, bytes: (await fs.stat(logPath(folder, name)).catch(() => null))?.size ?? 0 })),
+    names.map(async (name) => {
+      const found = await fs.stat(logPath(folder, name)).catch(() => null)
+      return found?.isFile() === true ? [{ name, bytes: found.size }] : []
+    }),
   )
-  return files.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  return files.flat().toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }

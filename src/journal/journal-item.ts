@@ -48,9 +48,12 @@ export function idOfLine(line: string): string | null {
 /** A clock that was wrong by more than this is not followed. */
 const FUTURE_MS = 60_000
 
+/** So many ids one millisecond has. */
+const MOST_IN_MS = 36 ** 4
+
 /**
  * Gives out ids. `last`: the highest one that was given out before, by an earlier process too. Where the clock goes back, time
- * stands still here until it has caught up.
+ * stands still here until it has caught up, and goes on by a millisecond where one has no ids left.
  */
 export function createIds(last: string | null, now: () => number): () => string {
   const trusted = last !== null && msOfId(last) <= now() + FUTURE_MS
@@ -60,6 +63,10 @@ export function createIds(last: string | null, now: () => number): () => string 
     const time = now()
     count = time > ms ? 0 : count + 1
     ms = Math.max(ms, time)
+    if (count === MOST_IN_MS) {
+      ms += 1
+      count = 0
+    }
     return `${firstIdAt(ms).slice(0, 10)}${count.toString(36).padStart(4, '0')}`
   }
 }

@@ -14,6 +14,7 @@ import fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { createIds, isItemId, msOfId } from '../../src/journal/journal-item.ts'
 import { positionOf } from '../../src/journal/log-query.ts'
 import { entriesOf, folderFor, journalWith, NOON, query } from './items.ts'
 
@@ -79,6 +80,39 @@ test('the clock going back changes neither the order nor what a cursor means', a
   clock.ms -= 3_600_000
   journal.write({ event: 'limit', run_id: 'run_1', n: 1 })
   assert.deepEqual(numbers(await journal.read(query({ after: positionOf(first.cursor ?? '') }))), [1])
+})
+
+test('a clock that stands still for long gives out ids that ascend and can be read back', () => {
+  const clock = { ms: NOON }
+  const newId = createIds(null, () => clock.ms)
+  let last = newId()
+  clock.ms -= 3_600_000
+  // More than a millisecond has.
+  for (let n = 0; n < 36 ** 4 + 5; n += 1) {
+    const id = newId()
+    if (!(id > last && isItemId(id))) assert.fail(`${id} came behind ${last}`)
+    last = id
+  }
+  assert.equal(msOfId(last), NOON + 1)
+})
+
+test('who follows the journal from memory makes the disk read nothing', async (t) => {
+  const folder = folderFor(t)
+  const clock = { ms: NOON }
+  const { journal } = journalWith({ disk: disk(folder), ring: small, clock })
+  for (let n = 0; n < 10; n += 1) journal.write({ event: 'limit', run_id: 'run_1', n })
+  const { cursor } = await journal.read(query())
+  const { mock } = t.mock.method(fs, 'readdir')
+  clock.ms += 1000
+  journal.write({ event: 'limit', run_id: 'run_1', n: 10 })
+  for (const asked of [{ after: positionOf(cursor ?? '') }, { sinceMs: NOON + 1000 }]) {
+    const page = await journal.read(query(asked))
+    assert.deepEqual([numbers(page), page.source], [[10], 'memory'])
+  }
+  assert.equal(mock.callCount(), 0)
+  await journal.read(query())
+  assert.equal(mock.callCount(), 1)
+  await journal.close()
 })
 
 test('what has left memory is read from disk, each entry once, and the source is told', async (t) => {
@@ -276,6 +310,44 @@ test('the folder keeps within its bound and its days', async (t) => {
   }
   const days = new Set(readdirSync(folder).map((name) => name.slice(8, 18)))
   assert.deepEqual([...days], ['2026-12-01', '2026-12-02'])
+})
+
+test('a burst that is larger than a file may be is kept as far as the folder may hold it', async (t) => {
+  const folder = folderFor(t)
+  const limits = { folder, retentionDays: 14, maxBytes: 1_048_576 }
+  const { journal } = journalWith({ disk: limits, ring: small })
+  // Three bytes a character: far more bytes than characters wait.
+  for (let n = 0; n < 300; n += 1) journal.write({ event: 'limit', run_id: 'run_1', n, filling: '€'.repeat(6000) })
+  await journal.close()
+  const size = readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
+  assert.ok(size <= limits.maxBytes && size > limits.maxBytes / 2, `${size} bytes`)
+  const kept = numbers(await journal.read(query()))
+  assert.deepEqual(
+    kept,
+    Array.from({ length: kept.length }, (_none, at) => 300 - kept.length + at),
+  )
+})
+
+test('what cannot be removed, or is no file, keeps no entry from the disk and writes none twice', async (t) => {
+  const folder = folderFor(t)
+  mkdirSync(join(folder, 'journal-2020-01-01-0000.jsonl'))
+  writeFileSync(join(folder, 'journal-2020-01-02-0000.jsonl'), '')
+  t.mock.method(fs, 'rm', () => Promise.reject(Object.assign(new Error('not permitted'), { code: 'EPERM' })))
+  const { journal, logged } = journalWith({ disk: { ...disk(folder), maxBytes: 80_000 }, ring: small })
+  for (let n = 0; n < 60; n += 1) {
+    journal.write({ event: 'limit', run_id: 'run_1', n, filling: 'x'.repeat(1000) })
+    await journal.read(query({ limit: 1 }))
+  }
+  await journal.close()
+  assert.deepEqual(
+    logged.filter(({ event }) => event !== 'limit'),
+    [],
+  )
+  const kept = numbers(await journal.read(query()))
+  assert.deepEqual(
+    kept,
+    Array.from({ length: 60 }, (_none, n) => n),
+  )
 })
 
 test('a cursor is what was given out, or nothing', () => {
