@@ -72,7 +72,8 @@ export function openErrorWebhook(settings: Settings, egress: Egress, logger: Log
   if (refusal !== null)
     logger.error(refusal, 'ERROR_WEBHOOK_URL is refused by the egress rules: nobody is told of errors')
   const onFailure = (facts: object) => logger.warn(facts, 'a post to ERROR_WEBHOOK_URL failed')
-  return createErrorWebhook({ url, secrets, egress, now: Date.now, onFailure })
+  const clocks = { now: Date.now, elapsed: () => performance.now() }
+  return createErrorWebhook({ url, secrets, egress, ...clocks, onFailure })
 }
 
 /** null: nothing is traced. */

@@ -42,11 +42,20 @@ export function kindOf({ event, code }: JournalEntry): Pick<Notice, 'event' | 'c
   return event === 'failed' && typeof code === 'string' && MENDABLE.has(code) ? { event, code } : null
 }
 
+/** One moment by two clocks. */
+interface Moment {
+  /** ms since the epoch: what a notice says. */
+  readonly at: number
+  /** ms, of a clock that is never set: windows go by it, so that who sets the machine's clock silences nothing. */
+  readonly elapsed: number
+}
+
+/** `elapsed`: as in `Moment`. */
 export interface ErrorDigest {
   /** The notice to send now, if any. */
-  add(kind: Pick<Notice, 'event' | 'code'>, entry: string, now: number): Notice | null
+  add(kind: Pick<Notice, 'event' | 'code'>, entry: string, now: Moment): Notice | null
   /** The notices whose window is over. */
-  due(now: number): readonly Notice[]
+  due(elapsed: number): readonly Notice[]
   /** All that is counted and not told, for the end. */
   rest(): readonly Notice[]
   /** When `due` is to be asked again; null: nothing is counted. */
@@ -63,12 +72,12 @@ interface Group {
 export function createErrorDigest(maxPerMinute: number = MAX_PER_MINUTE): ErrorDigest {
   /** Kinds are a closed set of words, so there are few. */
   const groups = new Map<string, Group>()
-  let minute = 0
+  let minute = -Infinity
   let told = 0
 
-  function mayTell(now: number): boolean {
-    if (now - minute >= WINDOW_MS) {
-      minute = now
+  function mayTell(elapsed: number): boolean {
+    if (elapsed - minute >= WINDOW_MS) {
+      minute = elapsed
       told = 0
     }
     if (told >= maxPerMinute) return false
@@ -76,29 +85,29 @@ export function createErrorDigest(maxPerMinute: number = MAX_PER_MINUTE): ErrorD
     return true
   }
 
-  function add(kind: Pick<Notice, 'event' | 'code'>, entry: string, now: number): Notice | null {
+  function add(kind: Pick<Notice, 'event' | 'code'>, entry: string, { at, elapsed }: Moment): Notice | null {
     const key = `${kind.event} ${kind.code}`
-    const group = groups.get(key) ?? { kind, endsAt: 0, waiting: null }
+    const group = groups.get(key) ?? { kind, endsAt: -Infinity, waiting: null }
     groups.set(key, group)
-    const { count = 0, firstAt = now } = group.waiting ?? {}
-    const notice = { ...kind, count: count + 1, firstAt, lastAt: now, entry }
-    const isOpen = now < group.endsAt
-    if (!isOpen) group.endsAt = now + WINDOW_MS
-    const tell = !isOpen && mayTell(now)
+    const { count = 0, firstAt = at } = group.waiting ?? {}
+    const notice = { ...kind, count: count + 1, firstAt, lastAt: at, entry }
+    const isOpen = elapsed < group.endsAt
+    if (!isOpen) group.endsAt = elapsed + WINDOW_MS
+    const tell = !isOpen && mayTell(elapsed)
     group.waiting = tell ? null : notice
     return tell ? notice : null
   }
 
-  function due(now: number): readonly Notice[] {
+  function due(elapsed: number): readonly Notice[] {
     const found: Notice[] = []
     for (const [key, group] of groups) {
-      if (now < group.endsAt) continue
+      if (elapsed < group.endsAt) continue
       if (group.waiting === null) {
         groups.delete(key)
         continue
       }
-      group.endsAt = now + WINDOW_MS
-      if (!mayTell(now)) continue
+      group.endsAt = elapsed + WINDOW_MS
+      if (!mayTell(elapsed)) continue
       found.push(group.waiting)
       group.waiting = null
     }

@@ -18,7 +18,10 @@ export interface ErrorWebhookOptions {
   /** CALLBACK_SECRET; null: posts are not signed. */
   readonly secrets: Secrets | null
   readonly egress: Pick<Egress, 'request'>
+  /** ms since the epoch: what posts say and are signed with. */
   readonly now: () => number
+  /** ms, of a clock that is never set: it decides when something is posted. */
+  readonly elapsed: () => number
   /** A post that was not taken. Facts tell the host only, never path or query. */
   readonly onFailure: (facts: { readonly status: number | null; readonly error: string | null }) => void
   /** For one post. Default: `POST_TIMEOUT_MS`. */
@@ -37,7 +40,7 @@ const POST_TIMEOUT_MS = 10_000
 const MAX_WAITING = 50
 
 export function createErrorWebhook(options: ErrorWebhookOptions): ErrorWebhook {
-  const { now } = options
+  const { now, elapsed } = options
   const digest = createErrorDigest()
   const waiting: Notice[] = []
   const closing = new AbortController()
@@ -48,7 +51,7 @@ export function createErrorWebhook(options: ErrorWebhookOptions): ErrorWebhook {
   function note(entry: JournalEntry, { line }: JournalItem): void {
     const kind = closed ? null : kindOf(entry)
     if (kind === null) return
-    const notice = digest.add(kind, line, now())
+    const notice = digest.add(kind, line, { at: now(), elapsed: elapsed() })
     if (notice !== null) send([notice])
     wait()
   }
@@ -60,10 +63,10 @@ export function createErrorWebhook(options: ErrorWebhookOptions): ErrorWebhook {
     timer = setTimeout(
       () => {
         timer = null
-        send(digest.due(now()))
+        send(digest.due(elapsed()))
         wait()
       },
-      Math.max(0, at - now()),
+      Math.max(0, at - elapsed()),
     )
     timer.unref()
   }

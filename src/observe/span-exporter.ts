@@ -17,7 +17,10 @@ export interface SpanExporterOptions {
   readonly egress: Pick<Egress, 'request'>
   readonly resource: Attributes
   readonly version: string
+  /** ms since the epoch. */
   readonly now: () => number
+  /** ms, of a clock that is never set. */
+  readonly elapsed: () => number
   /** Spans are not getting through: why. Told once an outage, and at most once a minute. */
   readonly onBroken: (facts: { readonly status: number | null; readonly error: string | null }) => void
   /** They are again, after that was told; `lost`: spans that were dropped meanwhile. */
@@ -59,7 +62,7 @@ interface Failure {
 }
 
 export function createSpanExporter(options: SpanExporterOptions): SpanExporter {
-  const { batchMs = BATCH_MS, now } = options
+  const { batchMs = BATCH_MS, elapsed } = options
   const closing = new AbortController()
   let queue: Span[] = []
   let timer: NodeJS.Timeout | null = null
@@ -120,8 +123,8 @@ export function createSpanExporter(options: SpanExporterOptions): SpanExporter {
   }
 
   function broken({ status, error }: Failure): void {
-    if (lost !== null || now() < toldAt + TELL_AGAIN_MS) return
-    toldAt = now()
+    if (lost !== null || elapsed() < toldAt + TELL_AGAIN_MS) return
+    toldAt = elapsed()
     lost = 0
     options.onBroken({ status, error })
   }

@@ -71,6 +71,7 @@ export function createTracing(settings: TracingSettings, parts: TracingParts): T
     },
     version,
     now: Date.now,
+    elapsed: () => performance.now(),
     onBroken: (facts) => journal({ event: 'traces_failed', run_id: null, ...facts }),
     onBack: (lost) => journal({ event: 'traces_back', run_id: null, lost }),
     onSpans: (outcome, count) => metrics.spans.add([outcome], count),

@@ -29,7 +29,8 @@ interface Post {
 function webhook(answer: (post: Post) => EgressAnswer | Promise<EgressAnswer> = () => TAKEN, timeoutMs?: number) {
   const posts: Post[] = []
   const failures: object[] = []
-  const clock = { ms: NOON }
+  // `setBy`: somebody has set the machine's clock.
+  const clock = { ms: NOON, setBy: 0 }
   const hook = createErrorWebhook({
     url: 'https://alerts.example:8443/hook/path-SECRET',
     secrets: [SECRET],
@@ -40,7 +41,8 @@ function webhook(answer: (post: Post) => EgressAnswer | Promise<EgressAnswer> = 
         return answer(post)
       },
     },
-    now: () => clock.ms,
+    now: () => clock.ms + clock.setBy,
+    elapsed: () => clock.ms,
     onFailure: (facts) => void failures.push(facts),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   })
@@ -110,13 +112,14 @@ test('more of a kind within a minute are one post when it is over', async (t) =>
 test('no more than the bound leave in a minute, and none is forgotten', () => {
   const digest = createErrorDigest(2)
   const kinds = ['a', 'b', 'c'].map((event) => ({ event, code: null }))
-  const first = kinds.map((kind) => digest.add(kind, '{}', NOON))
+  const moment = (after: number) => ({ at: NOON + after, elapsed: after })
+  const first = kinds.map((kind) => digest.add(kind, '{}', moment(0)))
   assert.deepEqual(
     first.map((notice) => notice?.event),
     ['a', 'b', undefined],
   )
-  assert.equal(digest.add({ event: 'c', code: null }, '{}', NOON + 1), null)
-  const due = digest.due(NOON + WINDOW_MS)
+  assert.equal(digest.add({ event: 'c', code: null }, '{}', moment(1)), null)
+  const due = digest.due(WINDOW_MS)
   assert.deepEqual(
     due.map(({ event, count, firstAt, lastAt }) => [event, count, firstAt, lastAt]),
     [['c', 2, NOON, NOON + 1]],
@@ -124,10 +127,27 @@ test('no more than the bound leave in a minute, and none is forgotten', () => {
   assert.deepEqual(digest.rest(), [])
 })
 
+test('who sets the clock, to whichever side, silences no error and lets no flood out', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  for (const setBy of [-3_600_000, -400 * 86_400_000, 86_400_000]) {
+    const { hook, note, posts, clock } = webhook()
+    note({ event: 'bug', run_id: 'run_1' })
+    clock.setBy = setBy
+    for (let n = 0; n < 5; n += 1) note({ event: 'bug', run_id: 'run_2' })
+    await turn()
+    assert.equal(posts.length, 1, `${setBy}`)
+    clock.ms += WINDOW_MS
+    t.mock.timers.tick(WINDOW_MS)
+    await turn()
+    assert.deepEqual([posts.length, posts[1]?.body.count], [2, 5], `${setBy}`)
+    await hook.close(never)
+  }
+})
+
 test('what is counted is told at the end', async () => {
   const digest = createErrorDigest()
-  digest.add(BUG, '{}', NOON)
-  digest.add(BUG, '{}', NOON)
+  digest.add(BUG, '{}', { at: NOON, elapsed: 0 })
+  digest.add(BUG, '{}', { at: NOON, elapsed: 0 })
   assert.deepEqual(
     digest.rest().map(({ count }) => count),
     [1],

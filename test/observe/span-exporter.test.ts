@@ -39,6 +39,9 @@ function start(
   const sizes: number[] = []
   const told: unknown[] = []
   const counted = { exported: 0, dropped: 0 }
+  let passed = 0
+  /** Somebody has set the machine's clock. */
+  const clock = { setBy: 0 }
   const exporter = createSpanExporter({
     url: 'https://collector.example/v1/traces',
     headers: { 'X-Key': 'k' },
@@ -55,7 +58,8 @@ function start(
     },
     resource: {},
     version: '1.2.3',
-    now: Date.now,
+    now: () => Date.now() + clock.setBy,
+    elapsed: () => passed,
     onBroken: (facts) => told.push(facts),
     onBack: (lost) => told.push({ lost }),
     onSpans: (outcome, count) => void (counted[outcome] += count),
@@ -64,10 +68,11 @@ function start(
     for (let n = 0; n < count; n += 1) exporter.add(span)
   }
   const pass = async (ms: number) => {
+    passed += ms
     t.mock.timers.tick(ms)
     for (let turn = 0; turn < 5; turn += 1) await nextTurn()
   }
-  return { exporter, add, pass, sizes, told, counted }
+  return { exporter, add, pass, sizes, told, counted, clock }
 }
 
 test('spans wait two seconds for others, and a full batch goes at once', async (t) => {
@@ -122,6 +127,23 @@ test('a receiver that comes and goes is told of at most once a minute', async (t
   add(1)
   await pass(2000)
   assert.equal(told.length, 3)
+})
+
+test('an outage is told, wherever the clock has been set to since the last one', async (t) => {
+  let up = false
+  const { add, pass, told, clock } = start(t, () => (up ? answered(200) : down))
+  const outage = async () => {
+    up = false
+    add(1)
+    await pass(2000)
+    up = true
+    await pass(60_000)
+  }
+  await outage()
+  clock.setBy = -86_400_000
+  await outage()
+  const broken = { status: null, error: 'could not connect to collector' }
+  assert.deepEqual(told, [broken, { lost: 0 }, broken, { lost: 0 }])
 })
 
 test('what a receiver refuses is not sent again; what it asks to wait for is waited for', async (t) => {
