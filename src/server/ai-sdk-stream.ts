@@ -8,6 +8,7 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { StopReason } from '../contract/message.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
+import { aiSdkValue } from './ai-sdk-value.ts'
 import { type Chunk, type EventTellers, type StreamTranslator, tellBy } from './stream-translator.ts'
 
 export const AI_SDK_HEADERS = { 'x-vercel-ai-ui-message-stream': 'v1' } as const
@@ -157,7 +158,7 @@ class AiSdkTranslator implements StreamTranslator {
       type: 'tool-input-available',
       toolCallId,
       toolName: tool ?? 'tool',
-      input: args ?? {},
+      input: aiSdkValue(args ?? {}),
       dynamic: true,
       providerExecuted: true,
       ...(label === null ? {} : { title: label }),
@@ -170,7 +171,7 @@ class AiSdkTranslator implements StreamTranslator {
     const toolCallId = this.#calls.get(n) ?? `${this.#runId}:${n}`
     this.#calls.delete(n)
     const facts = { toolCallId, dynamic: true, providerExecuted: true }
-    if (ok) this.#say({ type: 'tool-output-available', ...facts, output: result ?? null })
+    if (ok) this.#say({ type: 'tool-output-available', ...facts, output: aiSdkValue(result ?? null) })
     else this.#say({ type: 'tool-output-error', ...facts, errorText: 'The call failed.' })
   }
 

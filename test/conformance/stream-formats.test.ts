@@ -88,6 +88,18 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     status: 'completed',
     text: 'Found.',
   },
+  'keys that a parser refuses': {
+    plays: [
+      asksFor(['getOrders', '{"__proto__":{"x":1},"in":[{"constructor":{"prototype":{}}}],"constructor":1,"n":1}']),
+      says('Found.'),
+    ],
+    tools: {
+      getOrders: '{"status":"ok","result":{"constructor":{"prototype":{"x":1}},"toString":2,"\\u005f_proto__":[]}}',
+    },
+    stream: EVERYTHING,
+    status: 'completed',
+    text: 'Found.',
+  },
   'a deferred call': {
     plays: [
       (answer) => {
@@ -400,6 +412,16 @@ test('§9.1 AI SDK: tools are parts that the page is not asked to run, and a fai
     ],
   )
   assert.doesNotMatch(JSON.stringify(live), /SECRET|no such order/)
+})
+
+test('§9.1 AI SDK: of arguments and results only what its parser refuses is left out', async (t) => {
+  const { live } = await ran(t, 'keys that a parser refuses')
+  const { message } = (await readAiSdk(answerOf(live['ai-sdk']))) ?? {}
+  const part = message?.parts.find(({ type }) => type === 'dynamic-tool')
+  assert.deepEqual(part !== undefined && 'input' in part && part.input, { in: [{}], constructor: 1, n: 1 })
+  assert.deepEqual(part !== undefined && 'output' in part && part.output, { toString: 2 })
+  const { messages } = await readAgUi(answerOf(live['ag-ui']))
+  assert.match(JSON.stringify(messages), /__proto__.*constructor.*prototype/)
 })
 
 test('§9.1 AG-UI: a call is in the message of its step, with its label, and its result behind it', async (t) => {
