@@ -33,15 +33,12 @@ const SUSPECT = /(?:^|[\s:,[])-?(?:\d[\d.]{15}|\d[\d.]*[eE][+-]?\d{3})/
 
 /** Reads a JSON text. Never throws: a text that is not JSON, or nests too deep, is a value that says so. */
 export function parseJson(text: string, mostLevels = MAX_JSON_DEPTH): ParsedJson {
-  let value: Json
+  if (!nestsWithin(text, mostLevels)) return { ok: false, reason: `nested deeper than ${mostLevels} levels` }
   try {
-    value = SUSPECT.test(text) ? native.parse(text, keepDigits) : (JSON.parse(text) as Json)
+    return { ok: true, value: SUSPECT.test(text) ? native.parse(text, keepDigits) : (JSON.parse(text) as Json) }
   } catch (error) {
     return { ok: false, reason: error instanceof RangeError ? 'nested too deep' : sentence(error) }
   }
-  return depthWithin(value, mostLevels)
-    ? { ok: true, value }
-    : { ok: false, reason: `nested deeper than ${mostLevels} levels` }
 }
 
 function keepDigits(_key: string, value: Json, context: { source?: string }): Json {
@@ -84,22 +81,42 @@ function sentence(error: unknown): string {
   return place === null ? 'not valid JSON' : `not valid JSON at position ${place[1]}`
 }
 
-/** Counts without recursion, so that the check itself survives what it looks for. */
-function depthWithin(value: Json, most: number): boolean {
-  let level: Json[] = [value]
-  for (let depth = 0; level.length > 0; depth += 1) {
-    const next: Json[] = []
-    for (const item of level) {
-      if (typeof item !== 'object' || item === null || isRawNumber(item)) continue
-      for (const child of Array.isArray(item) ? item : Object.values(item)) {
-        if (typeof child === 'object' && child !== null) next.push(child as Json)
-      }
-      if (depth + 1 > most) return false
-    }
-    level = next
+/**
+ * Counted in the text, before it is read: V8 builds every level of a text that is nothing but brackets, and 32 MB of them cost
+ * seconds and more than a gigabyte. A text that is no JSON may be counted wrong; reading it ends where it stops being JSON.
+ */
+function nestsWithin(text: string, most: number): boolean {
+  if (text.length <= most) return true
+  let depth = 0
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    if (code === QUOTE) index = endOfString(text, index)
+    else if (code === OPENS_LIST || code === OPENS_OBJECT) {
+      depth += 1
+      if (depth > most) return false
+    } else if (code === CLOSES_LIST || code === CLOSES_OBJECT) depth -= 1
   }
   return true
 }
+
+/** Where the string that begins here is closed; the end of the text where it never is. */
+function endOfString(text: string, opened: number): number {
+  let quote = opened
+  for (;;) {
+    quote = text.indexOf('"', quote + 1)
+    if (quote === -1) return text.length
+    let escapes = 0
+    while (text.charCodeAt(quote - 1 - escapes) === BACKSLASH) escapes += 1
+    if (escapes % 2 === 0) return quote
+  }
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPENS_LIST = 0x5b
+const CLOSES_LIST = 0x5d
+const OPENS_OBJECT = 0x7b
+const CLOSES_OBJECT = 0x7d
 
 /** A decimal text as a JSON number with exactly its digits: a double where that holds them, else a raw number. */
 export function exactNumber(decimal: string): number | RawNumber {

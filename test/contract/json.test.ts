@@ -66,6 +66,46 @@ test('JS-04: a nesting bomb is a value that says so', () => {
   assert.equal(parseJson('['.repeat(MAX_JSON_DEPTH + 1) + ']'.repeat(MAX_JSON_DEPTH + 1)).ok, false)
 })
 
+test('JS-04: levels are counted in the text, so that a bomb of megabytes is told at once and never built', () => {
+  const brackets = 16_777_216
+  const levels = MAX_JSON_DEPTH + 1
+  const started = cpuMs()
+  for (const bomb of ['['.repeat(brackets), '{"a":'.repeat(brackets / 4), '['.repeat(levels) + ' '.repeat(brackets)]) {
+    assert.deepEqual(parseJson(bomb), { ok: false, reason: `nested deeper than ${MAX_JSON_DEPTH} levels` })
+  }
+  assert.ok(cpuMs() - started < 200)
+})
+
+test('JS-04: brackets inside strings are no levels, whatever is escaped there', () => {
+  for (const text of [
+    '['.repeat(1000),
+    '\\',
+    '"',
+    '\\"'.repeat(200),
+    `${'\\'.repeat(99)}"${'{'.repeat(500)}`,
+    ']'.repeat(300),
+  ]) {
+    const value = { [text]: [text, { a: text }] }
+    assert.deepEqual(parsed(JSON.stringify(value)), value)
+  }
+  const deepest = `${'{"a[":'.repeat(MAX_JSON_DEPTH - 1)}["]"]${'}'.repeat(MAX_JSON_DEPTH - 1)}`
+  assert.equal(parseJson(deepest).ok, true)
+  assert.equal(parseJson(`[${deepest}]`).ok, false)
+})
+
+test('JS-04: the levels counted in a text are those of its value', () => {
+  const depthOf = (value: unknown): number =>
+    typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+      const text = JSON.stringify(value)
+      const depth = depthOf(value)
+      assert.equal(parseJson(text, depth).ok, true)
+      if (depth > 0) assert.equal(parseJson(text, depth - 1).ok, false)
+    }),
+  )
+})
+
 test('a text that is no JSON is told by its place, never by its words', () => {
   const outcome = parseJson('{"api_key":"sk-secret", oops}')
   assert.ok(!outcome.ok)
