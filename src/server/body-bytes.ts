@@ -5,7 +5,7 @@
  * left behind, whole or broken off, would count as taken for as long as that lasts, and keep the door shut (SPEC §12.2). Kept
  * as the pieces in which it came, it would moreover stay with the process after that.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 
 /** What a body's memory begins with, unless it is said to be smaller. It doubles as more comes: announcing costs nothing. */
@@ -55,11 +55,27 @@ function giveBack({ buffer, byteLength }: Uint8Array): void {
 }
 
 /**
+ * A caller that asks first whether to send its body (`Expect: 100-continue`) is told to, once it is to be read. One that is
+ * told something else keeps it, and its connection is closed: nobody could say what comes next on it.
+ */
+export function tellToSend(request: IncomingMessage, response: ServerResponse, limit: number): void {
+  if (request.headers.expect === undefined || request.httpVersion !== '1.1') return
+  if (saidLength(request, limit) > limit) return
+  response.writeContinue()
+  // From here on a body like any other.
+  delete request.headers.expect
+}
+
+function saidLength({ headers }: IncomingMessage, unsaid: number): number {
+  return Number(headers['content-length'] ?? unsaid)
+}
+
+/**
  * Rejects with what `answerThrown` knows: a body beyond `limit` is left where it is, so that the rest can be read away; one
  * that breaks off, or is not as long as was said, is no request.
  */
 export function readBodyBytes(request: IncomingMessage, limit: number): Promise<BodyBytes> {
-  const said = Number(request.headers['content-length'] ?? limit)
+  const said = saidLength(request, limit)
   if (said > limit) return Promise.reject(tooLarge())
   const body = new BodyBytes(Math.min(said, limit))
   return new Promise((resolve, reject) => {

@@ -7,7 +7,7 @@
 import type { IncomingMessage } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type AccessVerdict, type Grant, judgeAccess } from './access.ts'
-import { bodyOf, readBodyBytes } from './body-bytes.ts'
+import { bodyOf, readBodyBytes, tellToSend } from './body-bytes.ts'
 import { engineTokenCheck } from './auth.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { JSON_TYPE, sendError, sendNoRun } from './error-answer.ts'
@@ -100,8 +100,11 @@ export function createServer(options: ServerOptions): EngineServer {
     // Before its body is read: nobody has looked yet who is calling.
     return request.is404 ? answerUnrouted(request, reply, options) : undefined
   })
-  // Without a listener Node answers 417 by itself, and without a body.
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  app.addHook('preParsing', async ({ raw, routeOptions }, reply) => tellToSend(raw, reply.raw, routeOptions.bodyLimit))
+  // Without listeners Node answers by itself: 417 without a body, and 100 before anybody has looked who is asking.
+  for (const expectation of ['checkExpectation', 'checkContinue']) {
+    app.server.on(expectation, (request, response) => app.server.emit('request', request, response))
+  }
   app.addHook('preClose', async () => {
     await Promise.all([openAnswers.closeAll('stream'), openAnswers.closeAll('wait')])
   })

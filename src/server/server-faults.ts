@@ -61,8 +61,9 @@ function hostHeaders({ rawHeaders }: IncomingMessage): number {
  */
 export async function readAwayBefore(reply: FastifyReply, request: FastifyRequest): Promise<void> {
   const closes = !reply.raw.shouldKeepAlive || reply.getHeader('connection') === 'close'
-  // Who asks first whether to send has not begun.
-  if (closes && !request.raw.complete && request.headers.expect === undefined) await readAway(request.raw)
+  // Who asks first whether to send has not begun, unless something came all the same.
+  const sends = request.headers.expect === undefined || request.raw.readableLength > 0
+  if (closes && sends && !request.raw.complete) await readAway(request.raw)
 }
 
 function readAway(body: IncomingMessage): Promise<void> {

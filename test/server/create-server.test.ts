@@ -5,7 +5,7 @@ import http from 'node:http'
 import { once } from 'node:events'
 import { syncBuiltinESMExports } from 'node:module'
 import net from 'node:net'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { callToken, runToken } from '../../src/runs/run-token.ts'
 import { bearerToken, engineTokenCheck } from '../../src/server/auth.ts'
 import { methodsOf, type Route, routes } from '../../src/server/routes.ts'
@@ -196,6 +196,56 @@ test('HTTP/1.0 needs no Host, and a caller that expects 100-continue is told to 
   const told = await rawExchange(port, `${head}authorization: Bearer engine-token-1\r\n\r\n{}`)
   assert.match(told, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 404 /)
 })
+
+test('a caller that asks first is told to send only a body that will be read; else its answer comes at once, and no body', async (t) => {
+  const { port, flags, runs } = await startServer(t, { overload: () => (flags.draining ? null : 'memory') })
+  runs.store.counts = async () => ({ running: 1, undelivered: 0 })
+  const known = 'authorization: Bearer engine-token-1\r\n'
+  const large = 'content-length: 900000000\r\n'
+  for (const [line, more, status] of [
+    ['POST /runs', large, 401],
+    ['POST /runs', `authorization: Bearer another\r\n${large}`, 401],
+    ['POST /runs', `${known}content-length: 2\r\n`, 429],
+    ['POST /validate', known + large, 413],
+    ['POST /runs/x/ack', `${known}content-length: 65537\r\n`, 413],
+    ['POST /nothing', large, 404],
+    ['PUT /runs', large, 405],
+  ] as const) {
+    const from = performance.now()
+    // Half closed by its caller, the connection would end whatever the engine does.
+    const told = await exchangeOn(t, port, `${line} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n${more}\r\n`)
+    assert.match(told, new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nconnection: close\\r\\n`, 'i'), `${line} ${more}`)
+    assert.ok(performance.now() - from < 1500, line)
+  }
+  flags.draining = true
+  const draining = await exchangeOn(
+    t,
+    port,
+    `POST /runs HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n${known}${large}\r\n`,
+  )
+  assert.match(draining, /^HTTP\/1\.1 503 /)
+})
+
+test('a caller that was told to send, and sends more than is taken, hears so', async (t) => {
+  const { port } = await startServer(t)
+  const chunks = `4000\r\n${' '.repeat(0x4000)}\r\n`.repeat(100)
+  const head = 'POST /runs HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ntransfer-encoding: chunked\r\n'
+  const known = 'content-type: application/json\r\nauthorization: Bearer engine-token-1\r\n'
+  for (let time = 0; time < 3; time += 1) {
+    const told = await exchangeOn(t, port, `${head}${known}\r\n${chunks}0\r\n\r\n`)
+    assert.match(told, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 413 [^]*"too_large"/)
+  }
+})
+
+/** What comes back on a connection that its caller keeps open, until the server closes it. */
+async function exchangeOn(t: TestContext, port: number, bytes: string): Promise<string> {
+  const socket = net.connect(port, '127.0.0.1')
+  t.after(() => socket.destroy())
+  socket.write(bytes)
+  let received = ''
+  for await (const chunk of socket.setEncoding('utf8')) received += chunk
+  return received
+}
 
 test('an answer that comes before a large body was read arrives, though it closes the connection', async (t) => {
   const { port, flags, runs } = await startServer(t, { overload: () => (flags.draining ? null : 'memory') })
