@@ -6,11 +6,11 @@
  * `text/event-stream` it is a stream only if it begins with a field of one. Everything is bounded: one event, one document,
  * the whole answer. Time is linear in the bytes, however small their pieces.
  */
-import { createParser, type EventSourceParser } from 'eventsource-parser'
 import { parseJson } from '../contract/json.ts'
 import { contentEncodings } from '../egress/content-encodings.ts'
 import type { Reader } from './dialect.ts'
-import { type ForeignLine, ForeignLines } from './foreign-lines.ts'
+import { BEGINNINGS, EventStream } from './event-stream.ts'
+import type { ForeignLine } from './foreign-line.ts'
 
 export interface AnswerHead {
   readonly status: number
@@ -29,8 +29,6 @@ const MAX_ANSWER_BYTES = 256 * 1024 * 1024
  */
 const MAX_OUTPUT_LENGTH = 16 * 1024 * 1024
 
-/** What a stream can begin with; the field names of the SSE grammar, and a comment. */
-const FIELDS = ['data:', 'event:', 'id:', 'retry:', ':']
 const STREAMING = { stream: true } as const
 
 export class AnswerFeed {
@@ -41,8 +39,7 @@ export class AnswerFeed {
   readonly #head: AnswerHead
   readonly #isCompressed: boolean
   readonly #decoder = new TextDecoder()
-  readonly #parser: EventSourceParser
-  readonly #lines: ForeignLines
+  readonly #stream: EventStream
   #mode: 'unsure' | 'events' | 'document' = 'unsure'
   /** What came while unsure, without the white space before it. */
   #beginning = ''
@@ -56,23 +53,16 @@ export class AnswerFeed {
     this.#reader = reader
     this.#head = head
     this.#isCompressed = contentEncodings(head.headers).length > 0
-    this.#parser = createParser({
-      maxBufferSize: MAX_EVENT_LENGTH,
-      onEvent: (event) => {
-        if (this.#ended && !isWhole(event.data)) return
-        if (this.#reader.progress !== 'closed') this.#reader.event(event.event, event.data)
-      },
-      onError: (error) => {
-        if (error.type === 'max-buffer-size-exceeded')
-          this.fault ??= `one event is larger than ${MAX_EVENT_LENGTH} characters`
-      },
-    })
-    this.#lines = new ForeignLines({
-      stream: (text) => {
-        if (this.fault === null) this.#parser.feed(text)
-      },
+    this.#stream = new EventStream(MAX_EVENT_LENGTH, {
+      event: (name, data) => this.#event(name, data),
       foreign: (line) => this.#foreign(line),
+      tooLong: () => (this.fault ??= `one event is larger than ${MAX_EVENT_LENGTH} characters`),
     })
+  }
+
+  #event(name: string | undefined, data: string): void {
+    if (this.fault !== null || this.#reader.progress === 'closed') return
+    if (!this.#ended || isWhole(data)) this.#reader.event(name, data)
   }
 
   /** Behind a finish reason nothing but usage is missing: what cannot be read there makes no half answer of a whole one. */
@@ -105,8 +95,7 @@ export class AnswerFeed {
         else if (whole) this.fault = `empty stream: ${this.#named()} without a byte of an answer`
         return
       case 'events':
-        this.#lines.end()
-        if (this.fault === null) this.#parser.feed('\n\n')
+        this.#stream.end()
         return
       case 'document':
         this.#readDocument(whole)
@@ -117,7 +106,7 @@ export class AnswerFeed {
     if (text === '' || this.fault !== null) return
     switch (this.#mode) {
       case 'events':
-        this.#lines.feed(text)
+        this.#stream.feed(text)
         return
       case 'document':
         this.#keep(text)
@@ -136,10 +125,10 @@ export class AnswerFeed {
     if (first === '{' || first === '[') {
       this.#mode = 'document'
       this.#keep(beginning)
-    } else if (this.#saysStream() ? first !== '<' : FIELDS.some((field) => beginning.startsWith(field))) {
+    } else if (this.#saysStream() ? first !== '<' : BEGINNINGS.some((field) => beginning.startsWith(field))) {
       this.#mode = 'events'
-      this.#lines.feed(beginning)
-    } else if (this.#saysStream() || !FIELDS.some((field) => field.startsWith(beginning))) {
+      this.#stream.feed(beginning)
+    } else if (this.#saysStream() || !BEGINNINGS.some((field) => field.startsWith(beginning))) {
       this.fault = this.#misfit()
     } else {
       return
