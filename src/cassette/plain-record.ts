@@ -44,7 +44,7 @@ const MOST_PARTS = 50
 
 /** Keys, header values, and what stands in queries, those of images and files among them. */
 export function secretsOf({ request }: Secretive): string[] {
-  const parts = partUrlsOf(request.messages ?? []).flatMap((url) => [...(URL.parse(url)?.searchParams.values() ?? [])])
+  const parts = partUrlsOf(request.messages ?? []).flatMap(secretsInQuery)
   return [...keysOf(request), ...receiversOf(request).flatMap(secretsOfReceiver), ...parts]
 }
 
@@ -65,9 +65,16 @@ export function credentialsOf({ request }: Secretive): string[] {
 }
 
 function secretsOfReceiver({ headers, url }: Receiver): string[] {
-  const query = URL.parse(url)
-  return [...Object.values(headers), ...(query === null ? [] : [query.search.slice(1), ...query.searchParams.values()])]
+  return [...Object.values(headers), URL.parse(url)?.search.slice(1) ?? '', ...secretsInQuery(url)]
 }
+
+/** Values, and what stands there alone, `?<token>`, unless it is a word such as `download`. */
+function secretsInQuery(url: string): string[] {
+  const pairs = [...(URL.parse(url)?.searchParams ?? [])]
+  return pairs.flatMap(([name, value]) => (value !== '' ? [value] : NO_WORD.test(name) ? [name] : []))
+}
+
+const NO_WORD = /\d|^.{20}/
 
 function credentialsOfReceiver({ headers, url }: Receiver): string[] {
   const pairs = [...Object.entries(headers), ...(URL.parse(url)?.searchParams ?? [])]

@@ -8,6 +8,7 @@
  */
 import { isRawNumber, type Json } from '../contract/json.ts'
 import type { JournalEntry } from '../engine/ports.ts'
+import { withoutKeyShapes } from './key-shapes.ts'
 import { SHORTEST_SECRET, SHORTEST_WORD, secretForms } from './secret-forms.ts'
 import { readingsOf, type View } from './unescaped.ts'
 
@@ -50,6 +51,9 @@ const PLAIN = new Set([
   'outcome',
 ])
 
+/** What a provider says, which may quote keys that nobody here was given. */
+const FOREIGN_WORDS = 'detail'
+
 /** Longest fact, UTF-16 units. */
 const MAX_FACT_CHARS = 8000
 
@@ -69,7 +73,11 @@ export function createRedactor(always: Iterable<string>, limits: RedactorLimits 
   }
 
   function entry(raw: JournalEntry): JournalEntry {
-    const facts = Object.entries(raw).map(([name, value]) => [name, PLAIN.has(name) ? value : fact(value)] as const)
+    const facts = Object.entries(raw).map(([name, value]) => {
+      const cleared = PLAIN.has(name) ? value : fact(value)
+      const isForeign = name === FOREIGN_WORDS && typeof cleared === 'string'
+      return [name, isForeign ? withoutKeyShapes(cleared) : cleared] as const
+    })
     return { ...Object.fromEntries(facts), event: raw.event, run_id: raw.run_id }
   }
 

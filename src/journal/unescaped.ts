@@ -33,8 +33,9 @@ const ESCAPE = new RegExp(
   [
     bytesBehind('%'),
     bytesBehind(String.raw`\\x`),
-    String.raw`\\u[0-9a-f]{4}|\\["'\\/bfnrt0]`,
-    `&(?:#\\d{1,7}|#x[0-9a-f]{1,6}|${[...NAMED.keys()].map((name) => name.slice(1, -1)).join('|')});`,
+    String.raw`\\u[0-9a-f]{4}|\\u\{[0-9a-f]{1,6}\}|\\[01][0-7]{2}|\\["'\\/bfnrt0]`,
+    // HTML does without the semicolon where it must.
+    `&(?:#\\d{1,7};?|#x[0-9a-f]{1,6};?|(?:${[...NAMED.keys()].map((name) => name.slice(1, -1)).join('|')});)`,
   ].join('|'),
   'gi',
 )
@@ -80,10 +81,15 @@ function unescaped({ text, places }: View): View | null {
 function meaningOf(escape: string): string {
   if (escape.startsWith('%')) return Buffer.from(escape.replaceAll('%', ''), 'hex').toString('utf8')
   if (/^\\x/i.test(escape)) return Buffer.from(escape.replaceAll(/\\x/gi, ''), 'hex').toString('utf8')
+  if (/^\\u\{/i.test(escape)) return characterOf(Number.parseInt(escape.slice(3), 16), escape)
   if (/^\\u/i.test(escape)) return String.fromCharCode(Number.parseInt(escape.slice(2), 16))
+  if (/^\\\d{3}/.test(escape)) return String.fromCharCode(Number.parseInt(escape.slice(1), 8))
   if (escape.startsWith('\\')) return LETTERS.get(escape.slice(1)) ?? escape.slice(1)
-  const [, hex, decimal] = /^&#(?:x([0-9a-f]+)|(\d+));$/i.exec(escape) ?? []
+  const [, hex, decimal] = /^&#(?:x([0-9a-f]+)|(\d+));?$/i.exec(escape) ?? []
   if (hex === undefined && decimal === undefined) return NAMED.get(escape.toLowerCase()) ?? escape
-  const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)
+  return characterOf(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16), escape)
+}
+
+function characterOf(code: number, escape: string): string {
   return code > 0x10ffff ? escape : String.fromCodePoint(code)
 }

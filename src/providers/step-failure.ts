@@ -4,7 +4,7 @@ import { type AttemptFault, failureCodes } from './attempt-fault.ts'
 import type { Decision } from './retry.ts'
 import type { Route } from './route.ts'
 
-/** The detail is for the journal; it has no key in it, whatever the provider quotes. */
+/** The detail is for the journal, which takes secrets out of it; this model's own key is not in it to begin with. */
 export function stepFailure(
   fault: AttemptFault,
   { apiKey, target }: Pick<Route, 'apiKey' | 'target'>,

@@ -52,6 +52,12 @@ const escapes: Readonly<Record<string, (text: string) => string>> = {
   html: (text) =>
     text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;'),
   'html in numbers': (text) => text.replaceAll(/["&<>']/g, (unit) => `&#${unit.charCodeAt(0)};`),
+
+  'every character of a literal': (text) =>
+    Array.from(text, (unit) => `\\u{${(unit.codePointAt(0) ?? 0).toString(16)}}`).join(''),
+  'ASCII of a literal in octal': (text) =>
+    text.replaceAll(/[\0-\x7f]/g, (unit) => `\\${unit.charCodeAt(0).toString(8).padStart(3, '0')}`),
+  'html without semicolons': (text) => Array.from(text, (unit) => `&#${unit.codePointAt(0)}`).join(''),
 }
 
 const ODD = 'k"ey\\+/=&<x>ß🙂%-0001'
@@ -61,7 +67,11 @@ for (const [outer, wrap] of Object.entries(escapes)) {
     const redactor = createRedactor([ODD])
     for (const [inner, write] of Object.entries(escapes)) {
       const text = wrap(`say ${write(ODD)}.`)
-      assert.equal(redactor.text(text), wrap('say @.').replace(/@|%40|\\x40/, '[redacted]'), `${inner} in ${outer}`)
+      assert.equal(
+        redactor.text(text),
+        wrap('say @.').replace(/@|%40|\\x40|\\u\{40\}|\\100|&#64/, '[redacted]'),
+        `${inner} in ${outer}`,
+      )
     }
     const base64 = Buffer.from(ODD).toString('base64')
     assert.ok(redactor.text(wrap(base64)).includes('[redacted]'), 'base64')
@@ -98,6 +108,24 @@ test('what is no secret is left as it was written, escapes and all', () => {
   ]) {
     assert.equal(redactor.text(text), text)
   }
+})
+
+test('SE-01: of what a provider says, secrets go whole whatever they look like, and so do keys that nobody here was given', () => {
+  const redactor = createRedactor([KEY, 'acct/sk-abcdefgh/zz', 'Bearer eyJhbGciOiJ/KUzI1'])
+  const told = (detail: string) => redactor.entry({ event: 'failed', run_id: 'run_1', detail })['detail']
+  for (const secret of [KEY, 'acct/sk-abcdefgh/zz', 'eyJhbGciOiJ/KUzI1', Buffer.from(KEY).toString('base64')])
+    assert.equal(told(`bad key "${secret}", see docs`), 'bad key "[redacted]", see docs')
+  for (const foreign of [
+    'sk-proj-abcdefghij123456',
+    'sk-ant-api03-ABCDEF',
+    'Bearer abc.def',
+    'eyJhbGciOiJIUzI1NiJ9.eyJzdWIi',
+    'gsk_1234567890',
+  ])
+    assert.equal(
+      told(`Incorrect API key provided: ${foreign} see docs`),
+      'Incorrect API key provided: [secret] see docs',
+    )
 })
 
 test('a text of nothing but escapes costs what any other does', () => {
