@@ -66,7 +66,7 @@ export interface Engine {
 /** Why an engine cannot start, in a sentence for its operator. */
 export class StartFault extends Error {}
 
-/** Callbacks get this long to be flushed once the runs have ended. */
+/** Once the runs have ended, callbacks get this long to be flushed, and who is being answered to take the answer. */
 const FLUSH_MS = 10_000
 
 /** Errors that were counted and not told, and spans that wait, get this long to be sent. */
@@ -238,7 +238,8 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     await runs.queue.drain(grace)
     shutdown.abort()
     await runs.queue.drain(AbortSignal.timeout(FLUSH_MS))
-    await outbox.flush(AbortSignal.timeout(FLUSH_MS))
+    const flushing = AbortSignal.timeout(FLUSH_MS)
+    await Promise.all([outbox.flush(flushing), server.lastBytes(flushing)])
     await recorder?.flush()
     await closeServer(server)
     await runs.close()
@@ -286,7 +287,8 @@ function openRuns(
 }
 
 async function closeServer(server: EngineServer): Promise<void> {
-  await server.closeStreams(AbortSignal.timeout(LAST_WORDS_MS))
+  const lastWords = AbortSignal.timeout(LAST_WORDS_MS)
+  await Promise.all([server.closeStreams(lastWords), server.lastBytes(lastWords)])
   // A connection on which nobody has spoken yet is idle to nobody's eyes but ours.
   const mute = setTimeout(() => server.app.server.closeAllConnections(), LAST_WORDS_MS)
   await server.app.close()

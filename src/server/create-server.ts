@@ -11,6 +11,7 @@ import { bodyOf, readBodyBytes, tellToSend } from './body-bytes.ts'
 import { engineTokenCheck } from './auth.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { JSON_TYPE, sendError, sendNoRun } from './error-answer.ts'
+import { createLastBytes } from './last-bytes.ts'
 import { lateResult } from './late-result.ts'
 import { logs } from './logs.ts'
 import { createOpenAnswers } from './open-answers.ts'
@@ -42,6 +43,8 @@ export interface EngineServer {
    * most.
    */
   closeStreams(signal: AbortSignal): Promise<void>
+  /** For shutdown: resolves when the answers that are being taken now have been, or when the signal aborts. */
+  lastBytes(signal: AbortSignal): Promise<void>
   /** Streams that are being read. */
   openStreams(): number
 }
@@ -62,6 +65,7 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<Fastify
 
 export function createServer(options: ServerOptions): EngineServer {
   const openAnswers = createOpenAnswers()
+  const lastBytes = createLastBytes()
   const { keepAliveMs, headersMs, requestMs, checkMs } = options.timeouts ?? TIMEOUTS
   const app = Fastify({
     logger: false,
@@ -88,7 +92,10 @@ export function createServer(options: ServerOptions): EngineServer {
   )
   app.decorateRequest('grant', 'open')
   app.decorateRequest('errorCode', null)
-  app.addHook('onSend', async (request, reply) => readAwayBefore(reply, request))
+  app.addHook('onSend', async (request, reply) => {
+    lastBytes.watch(reply.raw)
+    await readAwayBefore(reply, request)
+  })
   app.addHook('onResponse', async (request, reply) => {
     bodyOf(request)?.release()
     options.watch?.answered(routeNameOf(request), reply.raw.statusCode, request.errorCode)
@@ -146,6 +153,7 @@ export function createServer(options: ServerOptions): EngineServer {
   return {
     app,
     openStreams: () => openAnswers.count('stream'),
+    lastBytes: (signal) => lastBytes.taken(signal),
     async closeStreams(signal) {
       await openAnswers.idle('stream', signal)
       await openAnswers.closeAll('stream')

@@ -4,7 +4,7 @@ import net from 'node:net'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import type { RunResult } from '../../src/contract/result.ts'
-import { AS_PID_1, pid1Problem, type Exit } from '../fakes/engine-process.ts'
+import { AS_PID_1, ENGINE_TOKEN, pid1Problem, type Exit } from '../fakes/engine-process.ts'
 import { asksFor, inHalves, refuses, silent, startProvider } from '../fakes/provider-server.ts'
 import { payloadOf, startReceiver } from '../fakes/callback-receiver.ts'
 import { hangs, startTools } from '../fakes/tool-server.ts'
@@ -114,6 +114,33 @@ test('§12.2 when the grace is over, what is left ends failed with engine_shutdo
   assert.equal(waited.json<RunResult>().error?.code, 'engine_shutdown')
   assert.equal((await reader.ended()).at(-1)?.event, 'done')
   assert.deepEqual(await within(engine.exited, () => 'the engine does not end'), PEACE)
+  assertQuiet(engine)
+})
+
+test('§12.2 a waited answer that its caller takes slowly is taken whole, and counts as stored, before the process goes', async (t) => {
+  const engine = await ownEngine(t, { SHUTDOWN_GRACE_MS: '10000' })
+  const hold = gate()
+  // More than the system takes off the engine's hands.
+  const words = 'x'.repeat(8_000_000)
+  const provider = await startProvider(t, [inHalves('', hold.opened, words)])
+  const body = JSON.stringify(runBody({ llm: provider.llm(), wait: true }))
+  const caller = net.connect(Number(new URL(engine.address).port), '127.0.0.1')
+  t.after(() => caller.destroy())
+  const head = `POST /runs HTTP/1.1\r\nhost: engine\r\nauthorization: Bearer ${ENGINE_TOKEN}\r\n`
+  caller.write(`${head}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+  await provider.nth(1)
+  engine.signal('SIGTERM')
+  await engine.line(({ msg }) => msg === 'draining')
+  hold.open()
+  await engine.line(({ event }) => event === 'ended')
+  // Nothing was read so far: the engine has most of the answer still in its hands.
+  let answer = ''
+  for await (const chunk of caller.setEncoding('latin1')) answer += chunk
+  assert.deepEqual(await within(engine.exited, () => 'the engine does not end'), PEACE)
+  const [, length] = /^HTTP\/1\.1 200 [^]*?content-length: (\d+)/.exec(answer) ?? []
+  assert.equal(answer.slice(answer.indexOf('\r\n\r\n') + 4).length, Number(length))
+  assert.ok(Number(length) > 2 * words.length)
+  assert.ok(engine.lines.some(({ event }) => event === 'delivered'))
   assertQuiet(engine)
 })
 

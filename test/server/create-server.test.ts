@@ -10,7 +10,18 @@ import { callToken, runToken } from '../../src/runs/run-token.ts'
 import { bearerToken, engineTokenCheck } from '../../src/server/auth.ts'
 import { methodsOf, type Route, routes } from '../../src/server/routes.ts'
 import { ID, OTHER_ID } from './fake-runs.ts'
-import { call, ENGINE, errorOf, post, rawExchange, readStream, RUN_TOKEN, startServer, TOKENS } from './start-server.ts'
+import {
+  call,
+  ENGINE,
+  errorOf,
+  eventually,
+  post,
+  rawExchange,
+  readStream,
+  RUN_TOKEN,
+  startServer,
+  TOKENS,
+} from './start-server.ts'
 
 const pathOf = (route: Route) => route.path.replace(':run_id', ID).replace(':call_id', 'call_1')
 const all = Object.entries(routes) as [string, Route][]
@@ -388,6 +399,29 @@ test('closeStreams ends streams and touches nothing else', async (t) => {
   assert.equal(reader.response.complete, true)
   assert.equal((await call(port, { path: '/health' })).status, 200)
   assert.equal((await post(port, '/runs', {})).status, 202)
+})
+
+test('who never takes the answer holds up a closing server no longer than it is told to wait', async (t) => {
+  const { port, runs, server } = await startServer(t)
+  runs.add()
+  runs.end(JSON.stringify({ text: 'x'.repeat(20_000_000) }))
+  const nobody = net.connect(port, '127.0.0.1')
+  t.after(() => nobody.destroy())
+  const ended = once(server.app.server, 'request').then(([, response]) => {
+    return eventually(() => (response as http.ServerResponse).writableEnded)
+  })
+  nobody.write(`GET /runs/${ID} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer engine-token-1\r\n\r\n`)
+  await ended
+  const enough = new AbortController()
+  let over = false
+  const waiting = server.lastBytes(enough.signal).then(() => (over = true))
+  assert.equal((await call(port, { path: '/health' })).status, 200)
+  assert.equal(over, false)
+  enough.abort()
+  await waiting
+  await server.lastBytes(AbortSignal.abort())
+  nobody.destroy()
+  await server.lastBytes(new AbortController().signal)
 })
 
 test('a hundred waiting callers at once cause no warning', async (t) => {
