@@ -62,11 +62,13 @@ export function fittingParams(asked: ParamFacts): WireParams {
 }
 
 /** What the model has refused in this run, though its row says nothing against it. */
-function withoutRefused({ repairs, target }: ParamFacts, warn: Warn): Params {
+function withoutRefused({ profile, repairs, target }: ParamFacts, warn: Warn): Params {
   const { params } = target
   const isRefused = (param: DroppableParam) => {
     const value = params[param]
     if (value === null || (Array.isArray(value) && value.length === 0) || !repairs.has(`drop_${param}`)) return false
+    // What stands in its place is no lower, and would let the model write more than was asked for.
+    if (param === 'max_output_tokens' && (profile.maxTokens ?? 0) >= (params.max_output_tokens ?? 0)) return false
     warn(param, 'was refused and left out')
     return true
   }
