@@ -211,13 +211,14 @@ test('each row that is there stamps its own family; without a row a target is an
 })
 
 test('a bound of the output that was refused is never replaced by a higher one', () => {
-  const bound = (model: string | null, asked: number) => {
-    const call = {
-      ...(model === null ? {} : { provider: 'anthropic', model }),
-      params: { max_output_tokens: asked },
-    } as const
-    return wireParams(dialectCall({ ...call, repairs: new Set(['drop_max_output_tokens'] as const) }))
-  }
+  const bound = (model: string | null, asked: number) =>
+    wireParams(
+      dialectCall({
+        ...(model === null ? {} : { provider: 'anthropic' as const, model }),
+        params: { max_output_tokens: asked },
+        repairs: new Set(['drop_max_output_tokens'] as const),
+      }),
+    )
   assert.equal(bound('claude-haiku-4-5', 8_000).maxTokens, 8_000)
   assert.deepEqual(bound('claude-haiku-4-5', 8_000).warnings, [])
   assert.equal(bound('claude-haiku-4-5', 60_000).maxTokens, 32_000)

@@ -104,13 +104,16 @@ export class GigachatReader implements Reader {
   /** v1. */
   #choice(choice: WireObject, data: string | null): void {
     const delta = deltaOf(choice)
-    // A whole message after its pieces says nothing new.
-    if (delta === null || (!isObject(choice['delta']) && this.started)) return
-    this.#progress.count(this.#think(text(delta['reasoning_content'])))
-    if (!NOT_AN_ANSWER.has(delta['role'])) for (const part of partsOf(delta['content'])) this.#say(text(part['text']))
+    if (delta === null) return
+    // A whole message after its pieces repeats what has come.
+    const repeats = !isObject(choice['delta']) && this.started
+    if (!repeats || this.#reasoning.length === 0) this.#progress.count(this.#think(text(delta['reasoning_content'])))
+    if (!NOT_AN_ANSWER.has(delta['role']) && !(repeats && this.#text.part() !== null))
+      for (const part of partsOf(delta['content'])) this.#say(text(part['text']))
     this.#state ||= text(delta['functions_state_id'])
     const { function_call: wire } = delta
-    if (isObject(wire)) this.#call(data === null ? wire : losslessCall(wire, data))
+    if (isObject(wire) && !(repeats && this.#calls.size > 0))
+      this.#call(data === null ? wire : losslessCall(wire, data))
   }
 
   /** v2: reasoning is a message of its own, and the last event may hold the whole messages again. */

@@ -106,9 +106,15 @@ export class ChatReader implements Reader {
     else this.#progress.fail({ ...malformed(`finish_reason ${word}`), class: fault })
   }
 
-  /** A whole message where a delta belongs: a server's only chunk, or its last one, which repeats what has come. */
-  #wholeMessage(choice: WireObject): WireObject | null {
-    return isObject(choice['message']) && !this.#progress.started ? choice['message'] : null
+  /** A whole message where a delta belongs: a server's only chunk, or its last one, which repeats what has come, and may add. */
+  #wholeMessage({ message }: WireObject): WireObject | null {
+    if (!isObject(message) || !this.#progress.started) return isObject(message) ? message : null
+    const { content, function_call, refusal, tool_calls, ...reasoning } = message
+    return {
+      ...(this.#reasoning.part(this.#family) === null ? reasoning : {}),
+      ...(this.#text.part() === null && this.#refusal.length === 0 ? { content, refusal } : {}),
+      ...(this.#calls.size === 0 ? { function_call, tool_calls } : {}),
+    }
   }
 
   #delta(delta: WireObject, data: string | null): void {

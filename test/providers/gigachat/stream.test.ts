@@ -289,3 +289,20 @@ test('a whole message at the end of a stream says nothing twice', () => {
   ])
   assert.equal(heard.shown(), 'ab')
 })
+
+test('what only the whole message at the end holds is a part of the answer', () => {
+  const call = { name: 'find_order', arguments: { id: '77' } }
+  const last = { choices: [{ message: { content: 'I look.', function_call: call }, finish_reason: 'function_call' }] }
+  const found = readAnswer([chunk({ content: 'I look.' }), last, DONE])
+  assert.deepEqual(
+    found.parts.map((part) => (part.type === 'tool_call' ? part.args : part.text)),
+    ['I look.', { id: '77' }],
+  )
+  const thought = readAnswer([chunk({ reasoning_content: 'hm' }), last, DONE])
+  assert.deepEqual(
+    thought.parts.map((part) => (part.type === 'tool_call' ? part.args : part.text)),
+    ['hm', 'I look.', { id: '77' }],
+  )
+  const called = readAnswer([chunk({ content: '', function_call: call }), last, DONE])
+  assert.equal(called.parts.filter((part) => part.type === 'tool_call').length, 1)
+})

@@ -511,3 +511,21 @@ test('a choice whose index comes as digits is choice 0, and choice 1 is none', (
   ])
   assert.deepEqual(parts, [{ type: 'text', text: 'Hi' }])
 })
+
+test('what only the whole message at the end holds is a part of the answer', () => {
+  const entry = { id: 'c1', type: 'function', function: { name: 'get_weather', arguments: '{"city":"Oslo"}' } }
+  const last = { choices: [{ message: { content: 'I look.', tool_calls: [entry] }, finish_reason: 'tool_calls' }] }
+  const found = reading(TX('I look.'), last, DONE)
+  assert.deepEqual(found.heard.pieces, ['I look.'])
+  assert.deepEqual(
+    found.parts.map((part) => (part.type === 'tool_call' ? part.args : part.text)),
+    ['I look.', { city: 'Oslo' }],
+  )
+  const thought = reading(chunk({ reasoning_content: 'hm' }), last, DONE)
+  assert.deepEqual(
+    thought.parts.map((part) => (part.type === 'tool_call' ? part.args : part.text)),
+    ['hm', 'I look.', { city: 'Oslo' }],
+  )
+  const once = reading(TC(0, 'c1', 'get_weather', '{"city":"Oslo"}'), last, DONE)
+  assert.equal(once.parts.filter((part) => part.type === 'tool_call').length, 1)
+})
