@@ -298,3 +298,22 @@ test('pieces of reasoning_details that each hold the whole text so far are one t
   const elsewhere = dialectCall({ server: 'openrouter' })
   assert.equal(read(elsewhere, [piece('ha'), piece('haha'), end]).heard.thought(), 'hahaha')
 })
+
+test('a second piece that happens to begin like the first is no repetition, and a long text of such pieces takes no time', () => {
+  const detail = (text: string) => ({
+    choices: [{ index: 0, delta: { reasoning_details: [{ type: 'reasoning.text', id: 'r0', index: 0, text }] } }],
+  })
+  const words = ['The', 'Then ', ...Array.from({ length: 40_000 }, () => 'more ')]
+  const from = performance.now()
+  const { parts } = read(dialectCall({ server: 'minimax', model: 'MiniMax-M3' }), [
+    ...words.map(detail),
+    { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+    '[DONE]',
+  ])
+  assert.ok(performance.now() - from < 2_000)
+  const [part] = parts
+  assert.ok(part?.type === 'reasoning')
+  assert.deepEqual(part.provider_data?.['details'], [
+    { type: 'reasoning.text', id: 'r0', index: 0, text: words.join('') },
+  ])
+})

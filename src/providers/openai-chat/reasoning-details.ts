@@ -14,10 +14,8 @@ interface Entry {
   readonly fields: { [name: string]: Json }
   readonly joined: string | null
   readonly pieces: string[]
-  /** Of all pieces. */
-  length: number
-  /** Each piece repeats the text before it; null while the second one has not come. */
-  repeats: boolean | null
+  /** How many pieces repeated the text before them; null: they are what is new. */
+  repeated: number | null
 }
 
 export class ReasoningDetails {
@@ -44,7 +42,7 @@ export class ReasoningDetails {
     const joined = joinedField(detail)
     let entry = this.#entries.at(-1)
     if (joined === null || entry?.joined !== joined || !sameEntry(entry.fields, detail)) {
-      entry = { fields: {}, joined, pieces: [], length: 0, repeats: this.#mayRepeat ? null : false }
+      entry = { fields: {}, joined, pieces: [], repeated: this.#mayRepeat ? 0 : null }
       this.#entries.push(entry)
     }
     let said = ''
@@ -63,15 +61,24 @@ export class ReasoningDetails {
   }
 }
 
-/** The second piece tells whether a text is sent whole each time; one that does not begin with it is never a repetition. */
+/** The first piece that does not begin with the text before it tells that none is a repetition. */
 function add(entry: Entry, piece: string): string {
   if (piece === '') return ''
-  const first = entry.length === 0
-  const begins = !first && entry.repeats !== false && piece.startsWith(entry.pieces.join(''))
-  if (!first) entry.repeats ??= begins
-  const said = begins && entry.repeats === true ? piece.slice(entry.length) : piece
+  const [first] = entry.pieces
+  if (first === undefined || entry.repeated === null) return append(entry, piece)
+  const whole = entry.pieces.join('')
+  if (piece.startsWith(whole)) {
+    entry.repeated += 1
+    return append(entry, piece.slice(whole.length))
+  }
+  // The piece before it only began like the first one by chance, and goes back with its beginning.
+  if (entry.repeated === 1) entry.pieces.unshift(first)
+  entry.repeated = null
+  return append(entry, piece)
+}
+
+function append(entry: Entry, said: string): string {
   entry.pieces.push(said)
-  entry.length += said.length
   return said
 }
 
