@@ -6,11 +6,12 @@
 import { instantOf } from '../contract/instant.ts'
 import type { StoredMessage, UserMessage, UserPart } from '../contract/message.ts'
 
-/** One formatter a time zone; making one costs more than a thousand uses. Bounded by the number of zones there are. */
+/** One formatter a time zone; making one costs more than a thousand uses. By names in lower case, of which there are few. */
 const formatters = new Map<string, Intl.DateTimeFormat>()
 
 function formatterOf(timezone: string): Intl.DateTimeFormat {
-  const known = formatters.get(timezone)
+  const name = timezone.toLowerCase()
+  const known = formatters.get(name)
   if (known !== undefined) return known
   // The locale is fixed: nothing of the machine's may reach the wire. h23: midnight is 00, not 24.
   const made = new Intl.DateTimeFormat('en-GB', {
@@ -26,7 +27,7 @@ function formatterOf(timezone: string): Intl.DateTimeFormat {
     calendar: 'gregory',
     numberingSystem: 'latn',
   })
-  formatters.set(timezone, made)
+  formatters.set(name, made)
   return made
 }
 

@@ -40,3 +40,10 @@ test('a message of pictures only gets its stamp as a text of its own', () => {
   const message = stamped({ role: 'user', content: [image], created_at: '2026-01-01T00:00:00Z' }, 'UTC')
   assert.deepEqual(message.content, [image, { type: 'text', text: '[Thu 2026-01-01 00:00 +00:00]' }])
 })
+
+test('TZ-02: one formatter is made for a zone, in whatever letters it is written', (t) => {
+  const { mock } = t.mock.method(Intl, 'DateTimeFormat')
+  for (const zone of ['Asia/Colombo', 'asia/colombo', 'ASIA/COLOMBO', 'aSIA/cOLOMBO'])
+    assert.equal(localTime(Date.parse('2026-11-30T18:30:00Z'), zone), 'Tue 2026-12-01 00:00 +05:30')
+  assert.equal(mock.callCount(), 1)
+})
