@@ -3,10 +3,12 @@
  *
  * Only what loses nothing is mended: white space for `{}`, an object written into a string, the same object sent twice, and
  * a comma or a model's own special token after a whole object. Nothing that is missing is ever guessed: half arguments of a
- * write would be carried out.
+ * write would be carried out. Half a surrogate pair is U+FFFD, as in a model's text: many a tool and database takes no JSON
+ * that has one.
  */
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../contract/json.ts'
 import type { ModelCall } from '../engine/ports.ts'
+import { wellFormedJson } from './json-body.ts'
 import { firstValueEnd } from './json-scan.ts'
 
 /** Stored arguments stand some levels deeper in the next request than here, and must still be accepted there. */
@@ -37,16 +39,25 @@ export function readArguments(text: string, ending: 'whole' | 'may' | 'open'): C
   const parsed = parseJson(text, MOST_LEVELS)
   if (parsed.ok) return fromValue(parsed.value)
   const mended = mend(text)
-  if (mended !== null) return { args: mended, fault: null }
+  if (mended !== null) return { args: withWholePairs(mended), fault: null }
   return { args: null, fault: ending === 'whole' ? 'not_json' : 'cut' }
 }
 
 /** Weak models write the object into a string; that is undone once. */
 function fromValue(value: Json): CallArguments {
-  if (isJsonObject(value)) return { args: value, fault: null }
+  if (isJsonObject(value)) return { args: withWholePairs(value), fault: null }
   const inner = typeof value === 'string' ? parseJson(value, MOST_LEVELS) : null
-  if (inner?.ok === true && isJsonObject(inner.value)) return { args: inner.value, fault: null }
+  if (inner?.ok === true && isJsonObject(inner.value)) return { args: withWholePairs(inner.value), fault: null }
   return { args: null, fault: 'not_object' }
+}
+
+/** The same object without half surrogate pairs. */
+function withWholePairs(args: JsonObject): JsonObject {
+  const json = JSON.stringify(args)
+  const mended = wellFormedJson(json)
+  if (mended === json) return args
+  const parsed = parseJson(mended, MOST_LEVELS)
+  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : args
 }
 
 /** What may stand after a whole object without meaning anything. */

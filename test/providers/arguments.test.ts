@@ -24,6 +24,18 @@ test('PS-08: two whole objects glued together are no arguments', () => {
   assert.equal(args('{"q":"A"} {"q":"A"} {"q":"B"}'), 'not_json')
 })
 
+test('JS-03: half a surrogate pair is U+FFFD in values and in keys, a whole one stays', () => {
+  assert.deepEqual(args('{"a":"\\ud83d","b":["\\ude42x","\\ud83d\\ude42"],"k\\ud800":1}'), {
+    a: '\ufffd',
+    b: ['\ufffdx', '🙂'],
+    'k\ufffd': 1,
+  })
+  assert.deepEqual(args('{"a":"\\\\ud83d"}'), { a: '\\ud83d' })
+  const twice = '{"n":12345678901234567890,"a":"\ud83d"}'.repeat(2)
+  assert.equal(JSON.stringify(readArguments(twice, 'whole').args), '{"n":12345678901234567890,"a":"\ufffd"}')
+  assert.deepEqual(args(JSON.stringify('{"a":"\\ud83d"}')), { a: '\ufffd' })
+})
+
 test('the same object sent twice or more is that object', () => {
   assert.deepEqual(args('{"a":"}{"}{"a":"}{"}'), { a: '}{' })
   assert.deepEqual(args('{"a":1}\n{"a":1}{"a":1}'), { a: 1 })
