@@ -11,6 +11,7 @@ import { isIP, type LookupFunction, Socket } from 'node:net'
 import { buildConnector } from 'undici'
 import { ConnectFailure, connectFailure, type Phase, refused } from './faults.ts'
 import type { SecureContexts } from './host-tls.ts'
+import { passOverInterim } from './interim-answers.ts'
 import type { Proxy } from './proxy.ts'
 import { mayReach, type ReachRules } from './reach.ts'
 import { openTunnel } from './tunnel.ts'
@@ -102,7 +103,7 @@ export function createConnector(options: ConnectorOptions): Connector {
       clearTimeout(timer)
       attempts.delete(socket)
       socket.off('close', onClose)
-      if (connected !== null) return callback(null, connected)
+      if (connected !== null) return callback(null, passOverInterim(connected))
       socket.destroy()
       callback(connectFailure(error, attempt.phase, host), null)
     }

@@ -90,6 +90,7 @@ const answers: readonly (readonly [string, string, number | null, DeliveryFault 
     200,
     null,
   ],
+  ['100 though nobody asked', 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n', 204, null],
   ['a body shorter than it said', 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort', 200, null],
   ['401 and a page', 'HTTP/1.1 401 Unauthorized\r\ncontent-length: 6\r\n\r\nsecret', 401, 'status'],
   ['404', 'HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n', 404, 'status'],

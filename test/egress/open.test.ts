@@ -270,16 +270,75 @@ test('headers without end are a protocol fault', async (t) => {
   assert.equal(faultOf(await openEgress(t).request(call(`http://127.0.0.1:${server.port}/`))).kind, 'protocol')
 })
 
-test('informational answers before the real one are skipped', async (t) => {
-  const server = await startTcp(t, (socket) =>
-    socket.once('data', () =>
-      socket.write('HTTP/1.1 103 Early Hints\r\nlink: <x>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'),
-    ),
-  )
-  const response = responseOf(await openEgress(t).request(call(`http://127.0.0.1:${server.port}/`)))
-  assert.equal(response.status, 200)
-  assert.equal(await textOf(response), 'ok')
+test('interim answers before the real one are passed over, 100 among them, however they are cut', async (t) => {
+  const real = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+  const goOn = 'HTTP/1.1 100 Continue\r\n\r\n'
+  const hints = 'HTTP/1.1 103 Early Hints\r\nlink: <x>\r\n\r\n'
+  const pieces: string[] = []
+  const server = await startTcp(t, (socket) => {
+    socket.setNoDelay(true)
+    socket.on('data', (bytes) => bytes.includes('{}') && void sendPieces(socket, [...pieces]))
+  })
+  const egress = openEgress(t)
+  const url = `http://127.0.0.1:${server.port}/`
+  const answered = async (...cut: readonly string[]) => {
+    pieces.splice(0, pieces.length, ...cut)
+    const response = responseOf(await egress.request(call(url, { body: '{}' })))
+    assert.deepEqual([response.status, await textOf(response)], [200, 'ok'], JSON.stringify(cut))
+    // For the pool to have it back.
+    await new Promise(setImmediate)
+  }
+  for (const before of [goOn, hints, goOn + hints, hints + goOn + goOn, 'HTTP/1.0 100 Continue\r\nx: 1\r\n\r\n']) {
+    await answered(before + real)
+    await answered(before, real)
+  }
+  const whole = goOn + hints + real
+  for (let cut = 1; cut < whole.length; cut += 1) await answered(whole.slice(0, cut), whole.slice(cut))
+  await answered(...Array.from(whole))
+  // All of it on one connection: none was broken off.
+  assert.equal(server.sockets.length, 1)
 })
+
+test('what looks like an interim answer inside a body is the body’s, and 101 is no interim answer', async (t) => {
+  const text = 'HTTP/1.1 100 Continue\r\n\r\n'
+  const pieces: string[] = []
+  const server = await startTcp(t, (socket) => {
+    socket.setNoDelay(true)
+    socket.on('data', (bytes) => bytes.includes('{}') && void sendPieces(socket, [...pieces]))
+  })
+  const egress = openEgress(t)
+  const url = `http://127.0.0.1:${server.port}/`
+  pieces.push(`HTTP/1.1 200 OK\r\ncontent-length: ${2 * text.length}\r\n\r\n`, text, text)
+  assert.equal(await textOf(responseOf(await egress.request(call(url, { body: '{}' })))), text + text)
+  assert.equal(server.sockets.length, 1)
+  pieces.splice(0, 3, 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n')
+  assert.equal(faultOf(await egress.request(call(url, { body: '{}' }))).kind, 'reset')
+})
+
+test('an interim answer over TLS is passed over as well', async (t) => {
+  trustTestCertificates(t)
+  const server = await startHttps(t, namedCertificate, (_request, response) => {
+    response.writeContinue()
+    response.writeProcessing()
+    response.end('secure')
+  })
+  const egress = openEgress(t)
+  for (let time = 0; time < 2; time += 1) {
+    const response = responseOf(await egress.request(call(`https://localhost:${server.port}/`)))
+    assert.equal(await textOf(response), 'secure')
+    await new Promise(setImmediate)
+  }
+  assert.equal(server.sockets.length, 1)
+})
+
+/** One after another, so that each is read by itself. */
+async function sendPieces(socket: Socket, pieces: readonly string[]): Promise<void> {
+  for (const piece of pieces) {
+    socket.write(piece)
+    await new Promise(setImmediate)
+    await new Promise(setImmediate)
+  }
+}
 
 // The body and its socket.
 
