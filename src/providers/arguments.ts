@@ -12,7 +12,7 @@ import { wellFormedJson } from './json-body.ts'
 import { firstValueEnd } from './json-scan.ts'
 
 /** Stored arguments stand some levels deeper in the next request than here, and must still be accepted there. */
-const MOST_LEVELS = 100
+export const MOST_LEVELS = 100
 
 /** Arguments longer than this, in UTF-16 units, are not kept. */
 export const MAX_ARGUMENTS_LENGTH = 1024 * 1024

@@ -68,7 +68,13 @@ const base = {
   samplingWhileThinking: null,
   maxTokens: DEFAULT_MAX_TOKENS,
   maxTokensMost: 128_000,
-  anthropic: { betas: [], cacheControl: true, emptySignature: false, propertyNames: /^[a-zA-Z0-9_.-]{1,64}$/ },
+  anthropic: {
+    betas: [],
+    cacheControl: true,
+    emptySignature: false,
+    propertyNames: /^[a-zA-Z0-9_.-]{1,64}$/,
+    wrapsArguments: false,
+  },
 } as const
 const bound = { ...base, anthropic: { ...base.anthropic, betas: [BINDING_BETA] } } as const
 const older = { ...base, sampling: ONE_SAMPLING, samplingWhileThinking: SAMPLING_IN_THOUGHT } as const

@@ -76,7 +76,7 @@ export function minimaxRow(model: string): ProfileRow {
     family: 'minimax',
     nativeCallIds: /^[a-zA-Z0-9_-]{1,64}$/,
     maxTokens: 32_000,
-    anthropic: { emptySignature: true },
+    anthropic: { emptySignature: true, wrapsArguments: true },
     facts: {
       cache: 'automatic',
       notes: [

@@ -116,6 +116,8 @@ interface AnthropicRules {
   readonly emptySignature: boolean
   /** Names that a tool's argument may have; others are replaced on the way. null: any. */
   readonly propertyNames: RegExp | null
+  /** Arguments may come wrapped as one text into a field that no tool declares. */
+  readonly wrapsArguments: boolean
 }
 
 export interface ChatRules {
@@ -176,7 +178,7 @@ const COMPATIBLE: Profile = {
   thinking: null,
   maxTokens: null,
   maxTokensMost: null,
-  anthropic: { betas: [], cacheControl: false, emptySignature: false, propertyNames: null },
+  anthropic: { betas: [], cacheControl: false, emptySignature: false, propertyNames: null, wrapsArguments: false },
   chat: {
     systemRole: 'system',
     maxTokensField: 'max_tokens',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { anthropicFault } from '../../src/providers/anthropic/errors.ts'
 import type { FaultClass } from '../../src/providers/dialect.ts'
-import { dialectCall, listen, read, user } from './dialect-call.ts'
+import { dialectCall, listen, read, tool, user } from './dialect-call.ts'
 import { askOf, at, failureOf, openQuickChain, startProvider } from './chain.ts'
 import { FOREIGN, result, sent, stored, TOOLS } from './vendor-history.ts'
 
@@ -224,6 +224,37 @@ test('PS-38, PS-45: over chat completions reasoning is asked for apart, comes tw
     ],
     reasoning_split: true,
   })
+})
+
+test('arguments that were wrapped into one field are the arguments, where nothing else can be meant', () => {
+  const find = tool('find_order', { type: 'object', properties: { id: {}, note: { type: 'string' } } })
+  const heard = (provider: 'minimax' | 'anthropic', args: object) => {
+    const call = dialectCall({ provider, model: 'MiniMax-M3', tools: [find] })
+    const { parts } = read(
+      call,
+      CALLS.map((event) => (event.index === 1 && event.delta ? argsOf(args) : event)),
+    )
+    return parts.flatMap((part) => (part.type === 'tool_call' ? [JSON.stringify(part.args)] : [])).join()
+  }
+  const argsOf = (args: object) => ({
+    type: 'content_block_delta',
+    index: 1,
+    delta: { type: 'input_json_delta', partial_json: JSON.stringify(args) },
+  })
+  assert.equal(heard('minimax', { result: '{"id":12345678901234567890}' }), '{"id":12345678901234567890}')
+  assert.equal(heard('minimax', { arguments: '{}' }), '{}')
+  for (const meant of [
+    { note: '{"id":1}' },
+    { result: '{"id":1}', id: 2 },
+    { result: '{"other":1}' },
+    { result: '["id"]' },
+    { result: 'id' },
+    { result: { id: 1 } },
+    {},
+  ]) {
+    assert.equal(heard('minimax', meant), JSON.stringify(meant))
+  }
+  assert.equal(heard('anthropic', { result: '{"id":1}' }), '{"result":"{\\"id\\":1}"}')
 })
 
 test('PS-38: tags inside the text, cut in two, are reasoning all the same', () => {

@@ -15,7 +15,7 @@ import { sentPart } from '../sent-part.ts'
 import { partReplaced, standIn } from '../stand-in.ts'
 import { wireToolName } from '../tool-definition.ts'
 import { turnsOf, type CallResult } from '../turns.ts'
-import { renamed, type ToolNames, toolNames } from './property-names.ts'
+import { renamed, type ToolNames } from './property-names.ts'
 
 /** A message whose content is always a list of blocks. */
 export interface BlockMessage {
@@ -31,9 +31,10 @@ export interface Conversation {
 /** The first message must be a user's; this stands before a conversation that the assistant opened. */
 const OPENING: ContentBlockParam = { type: 'text', text: '[start of the conversation]' }
 
-export function conversationOf(call: DialectCall): Conversation {
+/** @param names of the arguments of the run's tools */
+export function conversationOf(call: DialectCall, names: ToolNames): Conversation {
   const turns = turnsOf(call.ask.messages)
-  const facts = { call, ids: wireIds(turns, call.profile), names: namesOf(call) }
+  const facts = { call, ids: wireIds(turns, call.profile), names }
   const messages: BlockMessage[] = []
   const warnings: Warning[] = []
   for (const turn of turns) {
@@ -105,10 +106,6 @@ interface Facts {
   readonly call: DialectCall
   readonly ids: WireIds
   readonly names: ToolNames
-}
-
-function namesOf({ ask, profile }: DialectCall): ToolNames {
-  return toolNames(ask.tools, profile.anthropic.propertyNames)
 }
 
 function assistantBlocks(message: AssistantMessage, { call, ids, names }: Facts): ContentBlockParam[] {

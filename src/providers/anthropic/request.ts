@@ -17,7 +17,7 @@ import { requestHeaders } from '../request-headers.ts'
 import { wireSchema } from '../tool-definition.ts'
 import { extraFields, omitsTools, paramDropped, wireParams, type WireParams } from '../wire-params.ts'
 import { isObject } from '../wire-value.ts'
-import { renamedSchema, toolNames } from './property-names.ts'
+import { renamedSchema, type ToolNames, toolNames } from './property-names.ts'
 import { append, conversationOf, isThinking, type BlockMessage } from './messages.ts'
 
 const VERSION = '2023-06-01'
@@ -26,7 +26,8 @@ const CACHED = { cache_control: { type: 'ephemeral' } } as const
 export function anthropicRequest(call: DialectCall): ProviderRequest {
   const { target, profile } = call
   const params = wireParams(call)
-  const { messages, warnings } = conversationOf(call)
+  const names = toolNames(call.ask.tools, profile.anthropic.propertyNames)
+  const { messages, warnings } = conversationOf(call, names)
   const thinking = thinkingFor(call, params, messages)
   if (profile.anthropic.cacheControl) markCached(messages)
   // After the marks: it is gone on the next step, and would take the cached prefix with it.
@@ -41,7 +42,7 @@ export function anthropicRequest(call: DialectCall): ProviderRequest {
     ...(params.topP === null ? {} : { top_p: params.topP }),
     ...(params.stop.length === 0 ? {} : { stop_sequences: params.stop }),
     ...systemFields(call),
-    ...toolFields(call, params),
+    ...toolFields(call, params, names),
     messages,
     ...profile.extraBody,
     ...extraFields(target.params),
@@ -87,10 +88,9 @@ function formFields(call: DialectCall, { output_config }: JsonObject): JsonObjec
   return { output_config: { ...(isObject(output_config) ? output_config : {}), format } }
 }
 
-function toolFields(call: DialectCall, params: WireParams): JsonObject {
+function toolFields(call: DialectCall, params: WireParams, names: ToolNames): JsonObject {
   const { ask, profile } = call
   if (ask.tools.length === 0 || omitsTools(call, params)) return {}
-  const names = toolNames(ask.tools, profile.anthropic.propertyNames)
   const tools = ask.tools.map(
     ({ name, description, input_schema }) =>
       ({

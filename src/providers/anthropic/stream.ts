@@ -6,16 +6,19 @@
  * and deltas are passed over: the API adds some without a new version.
  */
 import { parseJson, type Json, type JsonObject } from '../../contract/json.ts'
+import type { Tool } from '../../contract/run-request.ts'
 import type { ModelPart } from '../../engine/ports.ts'
 import { MAX_CALLS } from '../arguments.ts'
 import type { DialectCall, ProviderFault, Reader, Reading, Sink } from '../dialect.ts'
+import type { Profile } from '../profile.ts'
 import { providerErrorIn } from '../provider-error.ts'
 import { errorEventFault, malformed, streamFault } from '../provider-fault.ts'
 import { isObject, list, parseEvent, place, text, type WireObject } from '../wire-value.ts'
 import { IGNORED, openBlock, type Block, type Piece } from './blocks.ts'
-import { renamed, type ToolNames, toolNames, turnedRound } from './property-names.ts'
+import { renamed, toolNames, turnedRound } from './property-names.ts'
 import { anthropicStop } from './stop-reason.ts'
 import { anthropicUsage, overlaid, tellsOutput } from './usage.ts'
+import { unwrappedArguments } from './wrapped-arguments.ts'
 
 export class AnthropicReader implements Reader {
   progress: Reader['progress'] = 'open'
@@ -24,7 +27,8 @@ export class AnthropicReader implements Reader {
 
   readonly #sink: Sink
   readonly #family: string
-  readonly #names: ToolNames
+  readonly #tools: readonly Tool[]
+  readonly #rules: Profile['anthropic']
   /** In the order in which they were opened. */
   readonly #blocks: Block[] = []
   /** The place among them of the block that an index means now. */
@@ -44,7 +48,8 @@ export class AnthropicReader implements Reader {
 
   constructor(sink: Sink, { ask, profile }: DialectCall) {
     this.#sink = sink
-    this.#names = toolNames(ask.tools, profile.anthropic.propertyNames)
+    this.#tools = ask.tools
+    this.#rules = profile.anthropic
     this.#family = profile.family
   }
 
@@ -225,15 +230,18 @@ export class AnthropicReader implements Reader {
     const parts: ModelPart[] = []
     for (const block of this.#blocks) {
       const part = block.part({ ...ending, last: block === last }, this.#family)
-      if (part !== null) parts.push(this.#ownNames(part))
+      if (part !== null) parts.push(this.#declared(part))
     }
     return parts
   }
 
-  /** A call as its tool knows it. */
-  #ownNames(part: ModelPart): ModelPart {
-    if (part.type !== 'tool_call' || part.args === null) return part
-    return { ...part, args: renamed(part.args, turnedRound(this.#names.get(part.tool))) }
+  /** A call with its arguments as its tool knows them. */
+  #declared(part: ModelPart): ModelPart {
+    const tool = part.type === 'tool_call' ? this.#tools.find(({ name }) => name === part.tool) : undefined
+    if (part.type !== 'tool_call' || part.args === null || tool === undefined) return part
+    const names = toolNames([tool], this.#rules.propertyNames).get(tool.name)
+    const args = this.#rules.wrapsArguments ? unwrappedArguments(part.args, tool.input_schema) : part.args
+    return { ...part, args: renamed(args, turnedRound(names)) }
   }
 }
 
