@@ -131,9 +131,10 @@ export class AnthropicReader implements Reader {
   }
 
   #open(index: unknown, wire: WireObject): void {
-    if (wire['type'] === 'tool_use') this.#calls += 1
-    const block = this.#calls > MAX_CALLS ? IGNORED : openBlock(wire, this.#sink)
-    if (block.holds === 'arguments') this.#lastCall = block
+    const isCall = wire['type'] === 'tool_use'
+    if (isCall) this.#calls += 1
+    const block = isCall && this.#calls > MAX_CALLS ? IGNORED : openBlock(wire, this.#sink)
+    if (isCall) this.#lastCall = block
     this.#add(index, block)
     if (wire['type'] !== 'text' && wire['type'] !== 'thinking') this.started = true
     // A block may be opened with content in it.

@@ -43,6 +43,8 @@ export class ResponsesReader implements Reader {
   readonly #index = new ItemIndex()
   /** The places of the last items that were shown. */
   readonly #spoke: { message: number | null; reasoning: number | null } = { message: null, reasoning: null }
+  /** The call that was opened last: where arguments belong that lead to none. */
+  #lastCall: CallItem | null = null
   #calls = 0
   #id: string | null = null
   /** How it ended: its status, or why it is incomplete. */
@@ -130,8 +132,8 @@ export class ResponsesReader implements Reader {
    */
   #openCall(event: WireObject): CallItem | null {
     if (text(event['call_id']) !== '' || text(event['name']) !== '') return null
-    const last = this.#items.findLast((item) => item instanceof CallItem)
-    return last === undefined || last.done || last.isNameless ? null : last
+    const last = this.#lastCall
+    return last === null || last.done || last.isNameless ? null : last
   }
 
   #added(event: WireObject): void {
@@ -153,7 +155,9 @@ export class ResponsesReader implements Reader {
   /** @param event what brought it; null: the end of the response */
   #open(type: string, event: WireObject | null): OutputItem {
     if (type === 'function_call') this.#calls += 1
-    const item = this.#calls > MAX_CALLS ? new OtherItem(type) : openItem(type, this.#sink)
+    const isKept = type !== 'function_call' || this.#calls <= MAX_CALLS
+    const item = isKept ? openItem(type, this.#sink) : new OtherItem(type)
+    if (type === 'function_call') this.#lastCall = item instanceof CallItem ? item : null
     item.at = this.#items.push(item) - 1
     if (event !== null) this.#index.add(event, item)
     // A message is nothing before its first word; whatever else is opened, the model is at work.

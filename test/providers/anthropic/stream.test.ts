@@ -559,3 +559,11 @@ test('blocks that take turns stand in the order in which they were shown, and no
     ['a', 'hm', 'b', 'cd', 'e'],
   )
 })
+
+test('LC-14: calls beyond 256 are not kept, and what is said behind them is', () => {
+  const many = Array.from({ length: 258 }, (_, at) => [TOOL(at), stop(at)]).flat()
+  const { heard, parts } = reading(start(), ...many, json(999, '{"n":1}'), words(300, 'Hi'), finish('tool_use'), END)
+  assert.equal(parts.filter((part) => part.type === 'tool_call').length, 256)
+  assert.ok(parts.every((part) => part.type !== 'tool_call' || part.argsText === ''))
+  assert.deepEqual([heard.shown(), parts.at(-1)], ['Hi', { type: 'text', text: 'Hi' }])
+})

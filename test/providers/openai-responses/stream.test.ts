@@ -326,10 +326,20 @@ test('HI-12: one id twice in a single answer is two calls', () => {
 test('LC-14: calls beyond 256 and arguments beyond a megabyte are not kept', () => {
   const many = Array.from({ length: 300 }, (_, at) => done(at, call(`c${at}`, '{}')))
   assert.equal(callsOf(...many, end()).length, 256)
+  const behind = reading(...many, done(300, message('Hi')), end())
+  assert.deepEqual([behind.heard.shown(), behind.parts.at(-1)], ['Hi', { type: 'text', text: 'Hi' }])
   const long = `{"a":"${'x'.repeat(1024 * 1024)}"}`
   assert.deepEqual(callsOf(added(0, call('a', '')), args(0, long), done(0, call('a', long)), end()), [
     ['get_weather', null, 'too_large'],
   ])
+})
+
+test('arguments that lead to no call, however many, take time by their number', () => {
+  const many = Array.from({ length: 300 }, (_, at) => done(at, call(`c${at}`, '{}')))
+  const strays = Array.from({ length: 40_000 }, (_, at) => args(1000 + at, '1'))
+  const from = cpuMs()
+  reading(...many, ...strays, end())
+  assert.ok(cpuMs() - from < 1_000)
 })
 
 test('PS-15: a stream that breaks inside a call has no answer, and the call is cut', () => {
