@@ -39,8 +39,8 @@ export async function readDisk(question: DiskQuestion): Promise<DiskPage> {
   const lines: string[] = []
   let last: LogPosition | null = null
   let scanned = 0
+  const { after } = query
   for (const name of await filesFor(folder, query)) {
-    const { after } = query
     const from = after?.place?.file === name ? after.place.offset : 0
     for await (const chunk of linesOf(logPath(folder, name), from)) {
       for (const { line, end } of chunk.lines) {
@@ -48,7 +48,8 @@ export async function readDisk(question: DiskQuestion): Promise<DiskPage> {
         if (verdict === 'end') return { lines, last, done: true }
         const id = idOfLine(line)
         if (verdict === 'skip' || id === null) continue
-        last = { id, place: { file: name, offset: end } }
+        // Not before what the reader has had: what lies between would be told again.
+        last = { id: after !== null && id < after.id ? after.id : id, place: { file: name, offset: end } }
         if (verdict === 'match') lines.push(line)
         if (lines.length === query.limit) return { lines, last, done: false }
       }
@@ -59,10 +60,11 @@ export async function readDisk(question: DiskQuestion): Promise<DiskPage> {
   return { lines, last, done: true }
 }
 
-/** `pass`: it was looked at and is not wanted. `skip`: it counts for nothing. */
+/** `pass`: it was looked at and is not wanted. `skip`: it is no entry. */
 function judge(line: string, { filter, before }: DiskQuestion): 'match' | 'pass' | 'skip' | 'end' {
   const id = idOfLine(line)
-  if (id === null || filter.isTooOld(id)) return 'skip'
+  if (id === null) return 'skip'
+  if (filter.isTooOld(id)) return 'pass'
   if (filter.isTooNew(id) || (before !== null && id >= before)) return 'end'
   if (!filter.mayMatch(line)) return 'pass'
   const item = itemFromLine(line)

@@ -15,7 +15,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createIds, isItemId, msOfId } from '../../src/journal/journal-item.ts'
-import { positionOf } from '../../src/journal/log-query.ts'
+import { readDisk } from '../../src/journal/disk-reader.ts'
+import { filterOf, positionOf, type LogPosition } from '../../src/journal/log-query.ts'
 import { entriesOf, folderFor, journalWith, NOON, query } from './items.ts'
 
 const numbers = (page: { readonly lines: readonly string[] }) => entriesOf(page).map(({ n }) => n)
@@ -113,6 +114,36 @@ test('who follows the journal from memory makes the disk read nothing', async (t
   await journal.read(query())
   assert.equal(mock.callCount(), 1)
   await journal.close()
+})
+
+test('one question reads so much and no more, also where all of it is too old, and goes on from there', async (t) => {
+  const folder = folderFor(t)
+  const clock = { ms: NOON }
+  const { journal } = journalWith({ disk: disk(folder), clock })
+  for (let n = 0; n < 2000; n += 1, clock.ms += 1)
+    journal.write({ event: 'limit', run_id: 'run_1', n, filling: 'x'.repeat(500) })
+  const first = await journal.read(query({ limit: 1500 }))
+  await journal.close()
+  const read = positionOf(first.cursor ?? '')?.id ?? ''
+  for (const [asked, wanted] of [
+    [{ sinceMs: NOON + 1998 }, [1998, 1999]],
+    // A cursor of what was in memory then: it knows no place in a file.
+    [{ after: { id: read, place: null } }, Array.from({ length: 500 }, (_none, at) => 1500 + at)],
+  ] as const) {
+    const found: (number | undefined)[] = []
+    let after: LogPosition | null = 'after' in asked ? asked.after : null
+    for (let pages = 1; ; pages += 1) {
+      const own = query({ ...asked, after })
+      const page = await readDisk({ folder, query: own, filter: filterOf(own), before: null, maxScanBytes: 300_000 })
+      found.push(...numbers(page))
+      after = page.last ?? after
+      if (page.done) {
+        assert.equal(pages, 3)
+        break
+      }
+    }
+    assert.deepEqual(found, wanted)
+  }
 })
 
 test('what has left memory is read from disk, each entry once, and the source is told', async (t) => {
