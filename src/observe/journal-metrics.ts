@@ -9,7 +9,7 @@ import type { JournalEntry } from '../engine/ports.ts'
 import type { EngineMetrics } from './engine-metrics.ts'
 import { numberOf, textOf } from './entry-facts.ts'
 
-/** A run that is going, in ms since the epoch. */
+/** A run that is going, in ms of the clock that `RecordEntry` goes by. */
 interface Going {
   readonly acceptedAt: number
   /** When the step that is running began. */
@@ -20,7 +20,7 @@ interface Going {
 /** Runs that never end are a bug elsewhere; here they must not cost memory. */
 const MAX_GOING = 100_000
 
-/** `at`: when it happened, ms since the epoch. Never throws. */
+/** `at`: when it happened, ms of a clock that is never set: only what lies between counts. Never throws. */
 export type RecordEntry = (entry: JournalEntry, at: number) => void
 
 export function createJournalMetrics(metrics: EngineMetrics): RecordEntry {

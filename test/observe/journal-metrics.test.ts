@@ -1,10 +1,14 @@
 /** From entries of the journal to metrics: each one counts where it should, and nothing that a request says opens a label without end. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pino } from 'pino'
 import { exactNumber } from '../../src/contract/json.ts'
 import type { JournalEntry } from '../../src/engine/ports.ts'
 import { createEngineMetrics, MOST_CURRENCIES, MOST_MODELS, MOST_TOOLS } from '../../src/observe/engine-metrics.ts'
 import { createJournalMetrics } from '../../src/observe/journal-metrics.ts'
+import { createRedactor } from '../../src/journal/redact.ts'
+import { openJournal } from '../../src/parts.ts'
+import type { Settings } from '../../src/settings.ts'
 import { MetricsText } from '../fakes/prometheus-text.ts'
 
 function counting() {
@@ -61,6 +65,28 @@ test('steps last from one border to the next', () => {
   assert.equal(text.value('theloop_step_duration_seconds_sum'), 2.5)
   assert.equal(text.value('theloop_run_duration_seconds_sum', { status: 'completed' }), 2.5)
   assert.equal(text.value('theloop_run_steps_sum'), 2)
+})
+
+test('a clock that is set while a run goes on lengthens and shortens nothing', (t) => {
+  for (const setTo of ['2027-06-01T00:00:00Z', '2020-01-01T00:00:00Z']) {
+    t.mock.timers.enable({ apis: ['Date'], now: Date.parse('2026-11-30T12:00:00Z') })
+    const metrics = createEngineMetrics()
+    // Of the settings, those that a journal looks at.
+    const settings = { logDir: null, logContent: false } as Settings
+    const logger = pino({ level: 'silent' })
+    const parts = { redactor: createRedactor([]), errorWebhook: null, logger, metrics, tracing: null }
+    const { write } = openJournal(settings, parts)
+    write({ event: 'accepted', run_id: 'run_1' })
+    t.mock.timers.reset()
+    t.mock.timers.enable({ apis: ['Date'], now: Date.parse(setTo) })
+    write({ event: 'attempt_ended', run_id: 'run_1', ...attempt })
+    write({ event: 'step_ended', run_id: 'run_1', step: 1 })
+    t.mock.timers.reset()
+    const text = new MetricsText(metrics.registry.text())
+    const stepSeconds = text.value('theloop_step_duration_seconds_sum')
+    assert.ok(stepSeconds > 0 && stepSeconds < 60, `${stepSeconds}`)
+    assert.ok(text.value('theloop_run_first_token_seconds_sum') < 60)
+  }
 })
 
 test('ends are told by status and by the code or the limit behind it', () => {
