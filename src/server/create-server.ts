@@ -4,7 +4,8 @@
  *
  * fastify's logger stays off and nothing here logs a request: URLs carry tokens.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type AccessVerdict, type Grant, judgeAccess } from './access.ts'
 import { bodyOf, readBodyBytes, tellToSend } from './body-bytes.ts'
@@ -66,6 +67,8 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<Fastify
 export function createServer(options: ServerOptions): EngineServer {
   const openAnswers = createOpenAnswers()
   const lastBytes = createLastBytes()
+  /** The answer to the newest request of a connection. */
+  const newest = new WeakMap<Socket, ServerResponse>()
   const { keepAliveMs, headersMs, requestMs, checkMs } = options.timeouts ?? TIMEOUTS
   const app = Fastify({
     logger: false,
@@ -77,7 +80,7 @@ export function createServer(options: ServerOptions): EngineServer {
     // Beyond what a head may hold: an id that is too long is one that nobody knows.
     routerOptions: { maxParamLength: 65_536 },
     return503OnClosing: false,
-    clientErrorHandler: answerBadBytes,
+    clientErrorHandler: (error, socket) => answerBadBytes(error, socket, newest.get(socket)),
     // A path that cannot be decoded: hooks are not asked about it.
     frameworkErrors: (error, request, reply) => {
       openAnswer(request, reply, options)
@@ -108,10 +111,7 @@ export function createServer(options: ServerOptions): EngineServer {
     return request.is404 ? answerUnrouted(request, reply, options) : undefined
   })
   app.addHook('preParsing', async ({ raw, routeOptions }, reply) => tellToSend(raw, reply.raw, routeOptions.bodyLimit))
-  // Without listeners Node answers by itself: 417 without a body, and 100 before anybody has looked who is asking.
-  for (const expectation of ['checkExpectation', 'checkContinue']) {
-    app.server.on(expectation, (request, response) => app.server.emit('request', request, response))
-  }
+  hearRequests(app.server, newest)
   app.addHook('preClose', async () => {
     await Promise.all([openAnswers.closeAll('stream'), openAnswers.closeAll('wait')])
   })
@@ -158,6 +158,15 @@ export function createServer(options: ServerOptions): EngineServer {
       await openAnswers.idle('stream', signal)
       await openAnswers.closeAll('stream')
     },
+  }
+}
+
+/** What Node would else see to by itself. */
+function hearRequests(server: FastifyInstance['server'], newest: WeakMap<Socket, ServerResponse>): void {
+  server.on('request', ({ socket }, response) => newest.set(socket, response))
+  // Without listeners Node answers: 417 without a body, and 100 before anybody has looked who is asking.
+  for (const expectation of ['checkExpectation', 'checkContinue']) {
+    server.on(expectation, (request, response) => server.emit('request', request, response))
   }
 }
 

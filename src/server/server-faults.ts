@@ -2,7 +2,7 @@
  * What a caller is told when fastify or Node turn a request down by themselves, or when the engine has a bug: always the
  * contract's error body. fastify's own messages are not passed on, for some quote the URL, and with it a token.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorBody, type ErrorFacts, JSON_TYPE, sendError } from './error-answer.ts'
@@ -82,10 +82,21 @@ function readAway(body: IncomingMessage): Promise<void> {
   })
 }
 
-/** Bytes that are no HTTP request: there is no request object to answer through. */
-export function answerBadBytes(error: NodeJS.ErrnoException, socket: Socket): void {
+/**
+ * Bytes that are no HTTP request: there is no request object to answer through. `newest`: the answer to the last request of the
+ * connection that was one. Where that is still to be given, it is, and the connection closed behind it: another answer before
+ * it would be taken for it, and inside a stream be garbage.
+ */
+export function answerBadBytes(error: NodeJS.ErrnoException, socket: Socket, newest: ServerResponse | undefined): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
+    return
+  }
+  if (newest !== undefined && isOwed(newest)) {
+    // Every further byte is told as another fault.
+    if (newest.listeners('close').includes(closeBehind)) return
+    newest.shouldKeepAlive = false
+    newest.once('close', closeBehind)
     return
   }
   const { status, facts } = badBytes(error.code)
@@ -98,6 +109,17 @@ export function answerBadBytes(error: NodeJS.ErrnoException, socket: Socket): vo
     'connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+}
+
+/** Bad bytes inside the request itself are answered in its place, if nothing was yet. */
+function isOwed({ headersSent, req, socket, writableFinished }: ServerResponse): boolean {
+  if (writableFinished) return false
+  // Without a socket it waits behind the answer to a request before it.
+  return req.complete || headersSent || socket === null
+}
+
+function closeBehind(this: ServerResponse): void {
+  this.req.socket.end(() => this.req.socket.destroy())
 }
 
 function badBytes(code: string | undefined): { readonly status: string; readonly facts: ErrorFacts } {

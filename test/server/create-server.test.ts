@@ -11,6 +11,7 @@ import { bearerToken, engineTokenCheck } from '../../src/server/auth.ts'
 import { methodsOf, type Route, routes } from '../../src/server/routes.ts'
 import { ID, OTHER_ID } from './fake-runs.ts'
 import {
+  admitted,
   call,
   ENGINE,
   errorOf,
@@ -341,6 +342,42 @@ test('bytes that are no HTTP, headers without end and a broken URL get the error
     assert.ok(!answer.includes('secret'))
   }
   assert.deepEqual(logged, [])
+})
+
+test('bytes that are no HTTP behind a request leave its answer whole, and its connection is closed behind that', async (t) => {
+  const { port, runs, flags } = await startServer(t)
+  flags.answer = admitted({ wait: true })
+  const nonsense = 'nonsense\r\n\r\n'
+  const ask = (line: string) => `${line} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer engine-token-1\r\n`
+  const post = `${ask('POST /runs')}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`
+  const waiting = {
+    first: post,
+    last: `${ask('GET /health')}\r\n${post}`,
+    stream: `${ask(`GET /runs/${ID}/stream`)}\r\n`,
+  }
+  for (const [name, head] of Object.entries(waiting)) {
+    runs.add()
+    const answer = exchangeOn(t, port, head + nonsense)
+    await (name === 'stream'
+      ? eventually(() => runs.runs.get(ID) !== undefined)
+      : eventually(() => runs.waits.size > 0))
+    // One request more is answered, so the nonsense has been read.
+    assert.equal((await call(port, { path: '/health' })).status, 200)
+    runs.end('{"the":"result"}')
+    const told = await answer
+    assert.doesNotMatch(told, /HTTP\/1\.1 400/, name)
+    assert.match(
+      told,
+      name === 'stream' ? /event: done\n[^]*\r\n0\r\n\r\n$/ : /connection: close\r\n[^]*\{"the":"result"\}$/i,
+      name,
+    )
+  }
+  // Where the nonsense stands inside a body nothing else is owed.
+  const chunked = `${ask('POST /runs')}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\nzz\r\n`
+  assert.match(await exchangeOn(t, port, chunked), /^HTTP\/1\.1 400 /)
+  // A length that was counted wrong: what is said of the body is not lost behind what is said of the rest.
+  const short = `${ask('POST /runs')}content-type: application/json\r\ncontent-length: 3\r\n\r\n{"a":1}`
+  assert.match(await exchangeOn(t, port, short), /^HTTP\/1\.1 400 [^]*not valid JSON/)
 })
 
 test('SS-10: idle connections outlive a load balancer, headers have their own limit above it, answers have none', async (t) => {
