@@ -17,6 +17,8 @@ const LETTER = /[A-Za-z0-9]/
 const DEEPEST_JSON = 4
 /** An escape is at most so many times as long as what it stands for, the longest forms having some in them. */
 const MOST_ESCAPED = 3
+/** Names that are remembered. */
+const MOST_NAMES = 1000
 /** No token and no ticket is longer. */
 const LONGEST_FORM = 512
 
@@ -45,6 +47,8 @@ export class Secrets {
   /** Short ones, which count as whole words only. */
   readonly #words = new Set<string>()
   #longest = LONGEST_FORM
+  /** Names of fields, which are few and come again, and how they may be written down. */
+  readonly #names = new Map<string, string>()
 
   /** @param credentials what is a secret by its place, however short */
   constructor(values: readonly string[], credentials: readonly string[] = []) {
@@ -68,6 +72,7 @@ export class Secrets {
   }
 
   #addForm(form: string): void {
+    this.#names.clear()
     if (form.length < LEAST_LENGTH) this.#words.add(form)
     else this.#texts.add(form)
     this.#longest = Math.max(this.#longest, MOST_ESCAPED * Buffer.byteLength(form))
@@ -80,6 +85,23 @@ export class Secrets {
       0,
       text.length,
     )
+  }
+
+  /** For `JSON.stringify`: texts and names of fields without secrets. What is no text, a number above all, stays as it is. */
+  plain = (_name: string, value: unknown): unknown => {
+    if (typeof value === 'string') return this.text(value)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+    const fields = Object.entries(value)
+    if (fields.every(([name]) => this.#name(name) === name)) return value
+    return Object.fromEntries(fields.map(([name, inner]) => [this.#name(name), inner]))
+  }
+
+  #name(name: string): string {
+    const known = this.#names.get(name)
+    if (known !== undefined) return known
+    const plain = this.text(name)
+    if (this.#names.size < MOST_NAMES) this.#names.set(name, plain)
+    return plain
   }
 
   /** As many chunks as came, their bytes without secrets, those among them that span several. */

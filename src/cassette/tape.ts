@@ -53,9 +53,7 @@ export class Tape {
 
   line(line: CassetteLine): void {
     if (this.#over || !this.#options.file.takes) return
-    // Text by text: what is no text, a number above all, stays as it is.
-    const plain = (_key: string, value: unknown) => (typeof value === 'string' ? this.secrets.text(value) : value)
-    this.#options.file.append(JSON.stringify(line, plain))
+    this.#options.file.append(JSON.stringify(line, this.secrets.plain))
   }
 
   moment(): Moment {

@@ -61,6 +61,8 @@ test('no secret of engine, request, tool or callback stands in a cassette, thoug
     authorization: `Bearer ${planted.toolKey}`,
     'X-Odd': planted.toolHeader,
     'x-caller': planted.number,
+    // A name can be one too.
+    [`X-${planted.toolKey}`]: 'none',
   }
   const result = await engine.client.run(
     runBody({
@@ -73,6 +75,7 @@ test('no secret of engine, request, tool or callback stands in a cassette, thoug
         tools.tool('hold', { effect: 'write', headers }),
       ],
       callback: { url: receiver.url, headers: { authorization: `Bearer ${planted.callbackKey}` } },
+      meta: { [planted.urlKey]: { [`${planted.requestKey}/x`]: 1, n: 1 } },
     }),
   )
   assert.equal(result.status, 'awaiting_tool', JSON.stringify(result))
