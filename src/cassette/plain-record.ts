@@ -1,6 +1,7 @@
 /** A run's record without the secrets its request brings, and the list of them. Pure. */
+import { isJsonObject, type Json } from '../contract/json.ts'
 import type { StoredMessage } from '../contract/message.ts'
-import type { Callback } from '../contract/run-request.ts'
+import type { Callback, Target } from '../contract/run-request.ts'
 import type { RunRecord } from '../engine/record.ts'
 import { plainUrl, SECRET } from './secrets.ts'
 
@@ -31,7 +32,7 @@ type Receiver = Pick<Callback, 'url' | 'headers'>
 /** Where a request holds secrets. */
 interface Secretive {
   readonly request: {
-    readonly targets: readonly { readonly api_key: string | null }[]
+    readonly targets: readonly Pick<Target, 'api_key' | 'params'>[]
     readonly tools: readonly Receiver[]
     readonly callback: Receiver | null
     /** Absent: it is not kept any more. */
@@ -45,8 +46,19 @@ const MOST_PARTS = 50
 /** Keys, header values, and what stands in queries, those of images and files among them. */
 export function secretsOf({ request }: Secretive): string[] {
   const parts = partUrlsOf(request.messages ?? []).flatMap(secretsInQuery)
-  return [...keysOf(request), ...receiversOf(request).flatMap(secretsOfReceiver), ...parts]
+  const extras = request.targets.flatMap(({ params }) => keysInside(params.extra))
+  return [...keysOf(request), ...extras, ...receiversOf(request).flatMap(secretsOfReceiver), ...parts]
 }
+
+/** A gateway may be told the key of the model behind it in a field of its own. */
+function keysInside(value: Json, name = ''): string[] {
+  if (typeof value === 'string') return KEY_NAME.test(name) ? [value] : []
+  if (Array.isArray(value)) return value.flatMap((item: Json) => keysInside(item, name))
+  return isJsonObject(value) ? Object.entries(value).flatMap(([inner, item]) => keysInside(item, inner)) : []
+}
+
+/** Narrower than names of headers: `prompt_cache_key` is none. */
+const KEY_NAME = /api.?key|access.?key|secret|token$|password|authorization|credential/i
 
 /** Addresses of images and files, the newest: what is signed into them opens them to whoever reads it. */
 function partUrlsOf(messages: readonly StoredMessage[]): string[] {

@@ -246,9 +246,11 @@ test('SE-01, SE-02: what is signed into the address of an image is in no entry, 
   const bare = 'https://bucket.example/download/b.png?download&SECRETtoken03'
   // With a beginning that looks like a key by itself.
   const key = 'sk-begins/and-has-SECRET+04'
+  // Of a gateway's own fields.
+  const own = 'SECRET-of-the-model-05'
   const provider = await startProvider(t, [
     (answer) => answer.status(400, {}, JSON.stringify({ error: { message: `Error while downloading ${image}` } })),
-    (answer) => answer.status(400, {}, JSON.stringify({ error: { message: `No file at ${bare} for ${key}` } })),
+    (answer) => answer.status(400, {}, JSON.stringify({ error: { message: `No file at ${bare} for ${key}, ${own}` } })),
   ])
   const engine = await ownEngine(t, { LOG_DIR, LOG_CONTENT: '1', LOG_LEVEL: 'trace' })
   const client = new EngineClient(engine)
@@ -263,13 +265,17 @@ test('SE-01, SE-02: what is signed into the address of an image is in no entry, 
   // The very first run of this process: nothing is known of its secrets from another.
   await client.run(runBody({ llm: provider.llm(), messages: [message], tools: [tool] }))
   const other = { ...message, content: [{ type: 'image', url: bare, mime_type: 'image/png' }] }
-  await client.run(runBody({ llm: provider.llm({ api_key: key }), messages: [other] }))
+  const params = { extra: { upstream: { apiKey: own }, prompt_cache_key: 'bucket.example' } }
+  await client.run(runBody({ llm: provider.llm({ api_key: key, params }), messages: [other] }))
   const entries = JSON.stringify(await page(client, '?limit=1000'))
   await endInPeace(engine)
   const files = readdirSync(LOG_DIR).map((name) => readFileSync(join(LOG_DIR, name), 'utf8'))
   assert.match(entries, /Error while downloading https:\/\/bucket\.example\/a\.png\?X-Amz-Signature=\[redacted\]/)
   assert.match(entries, /my key is \[redacted\]/)
-  assert.match(entries, /No file at https:\/\/bucket\.example\/download\/b\.png\?download&\[redacted\] for \*\*\*/)
+  assert.match(
+    entries,
+    /No file at https:\/\/bucket\.example\/download\/b\.png\?download&\[redacted\] for \*\*\*, \[redacted\]/,
+  )
   assert.doesNotMatch(entries + files.join(''), /SECRET/)
 })
 
