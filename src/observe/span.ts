@@ -65,7 +65,7 @@ function spanJson(span: Span): object {
     ...(traceState === '' ? {} : { traceState }),
     ...(parentSpanId === '' ? {} : { parentSpanId }),
     flags: SAMPLED | REMOTE_IS_KNOWN | (span.parentIsRemote ? PARENT_IS_REMOTE : 0),
-    name,
+    name: name.toWellFormed(),
     kind: KINDS[kind],
     startTimeUnixNano: nanoseconds(startMs),
     endTimeUnixNano: nanoseconds(endMs),
@@ -89,8 +89,9 @@ function keyValues(attributes: Attributes): object[] {
   return Object.entries(attributes).map(([key, value]) => ({ key, value: valueOf(value) }))
 }
 
+/** One text with half a surrogate pair, or one integer beyond 64 bits, and a receiver would refuse the whole batch. */
 function valueOf(value: string | number | boolean): object {
-  if (typeof value === 'string') return { stringValue: value }
+  if (typeof value === 'string') return { stringValue: value.toWellFormed() }
   if (typeof value === 'boolean') return { boolValue: value }
-  return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value }
+  return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value }
 }

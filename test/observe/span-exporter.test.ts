@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test, type TestContext } from 'node:test'
 import type { EgressAnswer, EgressRequest } from '../../src/egress/egress.ts'
-import type { Span } from '../../src/observe/span.ts'
+import { exportRequest, type Span } from '../../src/observe/span.ts'
 import { createSpanExporter } from '../../src/observe/span-exporter.ts'
 
 const span: Span = {
@@ -74,6 +74,16 @@ function start(
   }
   return { exporter, add, pass, sizes, told, counted, clock }
 }
+
+test('what a model or a harness calls things makes no batch that a receiver of protocol buffers refuses', () => {
+  const attributes = { 'gen_ai.conversation.id': 'chat \ud83d', 'gen_ai.usage.input_tokens': 1e30 }
+  const odd: Span = { ...span, name: 'execute_tool \ude42', attributes, events: [{ name: 'x', atMs: 1, attributes }] }
+  const text = exportRequest({}, '1.2.3', [odd])
+  assert.doesNotMatch(text, /\\ud[89a-f]/i)
+  assert.match(text, /"name":"execute_tool \ufffd"/)
+  assert.equal(text.match(/"stringValue":"chat \ufffd"/g)?.length, 2)
+  assert.equal(text.match(/"doubleValue":1e\+30/g)?.length, 2)
+})
 
 test('spans wait two seconds for others, and a full batch goes at once', async (t) => {
   const { add, pass, sizes, counted } = start(t, () => answered(200))
