@@ -9,6 +9,7 @@ import { createOutbox } from './delivery/outbox.ts'
 import type { RunId } from './contract/ids.ts'
 import type { RunRequest } from './contract/run-request.ts'
 import { instantOf } from './contract/instant.ts'
+import { thrownText } from './contract/thrown-text.ts'
 import type { EnginePorts } from './engine/ports.ts'
 import type { RunRecord } from './engine/record.ts'
 import { sayIn } from './i18n/say.ts'
@@ -122,7 +123,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     sampler: tracing?.sampler,
     store: runs.store,
     pausesMs: settings.callbackPausesMs,
-    onBug: (run_id, error) => journal({ event: 'bug', run_id, stack: stackOf(error) }),
+    onBug: (run_id, error) => journal({ event: 'bug', run_id, stack: thrownText(error) }),
   })
   const lateResults = createLateResults({
     now: Date.now,
@@ -221,7 +222,8 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     draining: () => draining,
     version: version(),
     log: {
-      error: ({ route, stack }) => journal({ event: 'bug', run_id: null, route: String(route), stack: stackOf(stack) }),
+      error: ({ route, stack }) =>
+        journal({ event: 'bug', run_id: null, route: String(route), stack: thrownText(stack) }),
     },
   })
 
@@ -263,7 +265,7 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
   return {
     listen,
     close,
-    noteCrash: (error, kind) => journal({ event: 'crashed', run_id: null, kind, stack: stackOf(error) }),
+    noteCrash: (error, kind) => journal({ event: 'crashed', run_id: null, kind, stack: thrownText(error) }),
   }
 }
 
@@ -293,8 +295,4 @@ async function closeServer(server: EngineServer): Promise<void> {
   const mute = setTimeout(() => server.app.server.closeAllConnections(), LAST_WORDS_MS)
   await server.app.close()
   clearTimeout(mute)
-}
-
-function stackOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }

@@ -61,7 +61,11 @@ process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
 
 function crash(error: unknown, kind: string): void {
-  engine.noteCrash(error, kind)
+  try {
+    engine.noteCrash(error, kind)
+  } catch {
+    // What is broken may be the journal. Thrown from here the process would end at once.
+  }
   if (exitCode !== 0) return
   exitCode = 1
   stopping = true

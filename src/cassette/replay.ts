@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
+import { thrownText } from '../contract/thrown-text.ts'
 import { firstDifference, withoutTimes } from './difference.ts'
 import { readCassette } from './format.ts'
 import type { Played } from './play-thread.ts'
@@ -60,7 +61,7 @@ function playApart(text: string): Promise<Played | string> {
       void worker.terminate()
     })
     worker.once('error', (error: unknown) => {
-      resolve(`replaying it threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+      resolve(`replaying it threw: ${thrownText(error)}`)
     })
     worker.once('exit', () => resolve('replaying it ended without a word'))
   })

@@ -5,6 +5,7 @@
  */
 import { instantOf } from '../contract/instant.ts'
 import type { RunResult } from '../contract/result.ts'
+import { thrownText } from '../contract/thrown-text.ts'
 import { closeBatch } from '../engine/close-batch.ts'
 import { failed, resultOf, type Ending } from '../engine/ending.ts'
 import { runLoop } from '../engine/loop.ts'
@@ -106,11 +107,7 @@ async function loopOf(record: RunRecord, ports: EnginePorts, signal: AbortSignal
   try {
     return await runLoop(record, ports, signal)
   } catch (error) {
-    ports.journal({
-      event: 'bug',
-      run_id: record.runId,
-      stack: error instanceof Error ? (error.stack ?? error.message) : String(error),
-    })
+    ports.journal({ event: 'bug', run_id: record.runId, stack: thrownText(error) })
     closeBatch(record, ports)
     return failed('engine_error', '')
   }

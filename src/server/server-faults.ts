@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { thrownText } from '../contract/thrown-text.ts'
 import { errorBody, type ErrorFacts, JSON_TYPE, sendError } from './error-answer.ts'
 import type { ServerLog } from './server-options.ts'
 
@@ -32,8 +33,10 @@ export async function answerThrown(
       message: 'the request is not valid HTTP, or its body broke off',
     })
   }
-  const stack = error instanceof Error ? error.stack : String(error)
-  log.error({ stack, method: request.method, route: request.routeOptions.url }, 'a request met a bug')
+  log.error(
+    { stack: thrownText(error), method: request.method, route: request.routeOptions.url },
+    'a request met a bug',
+  )
   return sendError(reply, { code: 'internal', message: 'the engine has a bug; what it was stands in its log' })
 }
 

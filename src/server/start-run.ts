@@ -1,6 +1,7 @@
 /** POST /runs (SPEC §3): from a body to 202, 200, a waited result, or the reason why nothing was started. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { assertNever } from '../contract/assert-never.ts'
+import { thrownText } from '../contract/thrown-text.ts'
 import { parseTraceContext, type TraceContext } from '../contract/trace-context.ts'
 import type { AdmitOutcome, Admission } from '../runs/ports.ts'
 import { cancelUrl, streamUrl } from '../runs/run-links.ts'
@@ -140,7 +141,7 @@ async function waited(
   if (!view?.result) return sendNoRun(reply, runId)
   if (admission.request.callback === null) {
     reply.raw.once('finish', () => {
-      store.delivered(runId).catch((error: unknown) => log.error({ stack: String(error) }, 'the store failed'))
+      store.delivered(runId).catch((error: unknown) => log.error({ stack: thrownText(error) }, 'the store failed'))
     })
   }
   return reply.code(200).type(JSON_TYPE).send(view.result.json)

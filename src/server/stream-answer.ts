@@ -1,5 +1,6 @@
 /** GET /runs/{id}/stream (SPEC §9): decides between 204, an error and a stream, and opens the stream. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { thrownText } from '../contract/thrown-text.ts'
 import { sendError, sendNoRun } from './error-answer.ts'
 import type { OpenAnswers } from './open-answers.ts'
 import { parameter, queryValue } from './request-values.ts'
@@ -38,7 +39,7 @@ export async function streamRun(
     return reply
   } catch (error) {
     if (!reply.sent) throw error
-    options.log.error({ stack: error instanceof Error ? error.stack : String(error) }, 'a stream failed')
+    options.log.error({ stack: thrownText(error) }, 'a stream failed')
     reply.raw.destroy()
     return reply
   } finally {

@@ -20,11 +20,14 @@ function folderFor(t: TestContext): string {
 }
 
 /** Loaded into the engine beside its own code: a signal makes it throw where nobody catches. */
-function faultyEnvironment(folder: string): Readonly<Record<string, string>> {
+function faultyEnvironment(
+  folder: string,
+  thrown = `new Error('injected ${ENGINE_TOKEN}')`,
+): Readonly<Record<string, string>> {
   const file = join(folder, 'fault.mjs')
   writeFileSync(
     file,
-    `process.on('SIGUSR2', () => setImmediate(() => { throw new Error('injected ${ENGINE_TOKEN}') }))
+    `process.on('SIGUSR2', () => setImmediate(() => { throw ${thrown} }))
 process.on('SIGHUP', () => void Promise.reject(new Error('rejected ${ENGINE_TOKEN}')))\n`,
   )
   return { NODE_OPTIONS: `--import ${pathToFileURL(file).href}` }
@@ -105,4 +108,25 @@ test('§12.2 a fault while it drains ends the grace, and a second fault changes 
   engine.signal('SIGHUP')
   assert.deepEqual(await within(engine.exited, () => 'the grace goes on'), { code: 1, signal: null })
   assert.ok(engine.lines.some(({ event, error_code }) => event === 'ended' && error_code === 'engine_shutdown'))
+})
+
+test('§12.2 whatever was thrown, also what has no text, runs end engine_shutdown and are delivered', async (t) => {
+  const trap = `{ get() { throw new Error('get') }, getPrototypeOf() { throw new Error('prototype') } }`
+  for (const thrown of [
+    'Object.create(null)',
+    `Object.defineProperty(new Error('thrown'), 'stack', { get() { throw new Error('stack') } })`,
+    `new Proxy({}, ${trap})`,
+  ]) {
+    const engine = await ownEngine(t, { ...faultyEnvironment(folderFor(t), thrown), SHUTDOWN_GRACE_MS: '60000' })
+    const provider = await startProvider(t, [(answer) => answer.text('Half of')])
+    const receiver = await startReceiver(t)
+    const client = new EngineClient(engine)
+    await client.start(runBody({ llm: provider.llm(), callback: receiver.callback() }))
+    await provider.nth(1)
+    engine.signal('SIGUSR2')
+    assert.equal(payloadOf(await receiver.nth(1)).error?.code, 'engine_shutdown', thrown)
+    assert.deepEqual(await within(engine.exited, () => `${thrown} is outlived`), { code: 1, signal: null })
+    assert.equal(typeof engine.lines.find(({ event }) => event === 'crashed')?.['stack'], 'string', thrown)
+    assert.equal(engine.stderr(), '', thrown)
+  }
 })
