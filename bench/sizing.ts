@@ -107,7 +107,7 @@ async function measureLive(engine: Engine, chars: number): Promise<void> {
   tell(`memory of a run that is going, ${what}`, kb((live - before) / LIVE))
   const open = await Promise.all(Array.from({ length: READERS }, (_, index) => read(going[index % LIVE] as Accepted)))
   tell('memory of a reader of a stream', kb(((await engine.held()) - live) / READERS))
-  tell(`STATE_DIR: a run that is going, ${what}`, kb(bytesOf('.live') / LIVE))
+  tell(`STATE_DIR: a run that is going, ${what}`, kb(bytesOf('.run') / LIVE))
   for (const request of open) request.on('error', () => {}).destroy()
   await many(LIVE, AT_ONCE, async () => engine.client.cancel(going.pop()?.run_id ?? ''))
   await timers.setTimeout(1000)

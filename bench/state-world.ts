@@ -1,7 +1,9 @@
 /** What stands around the engines in the benchmark of STATE_DIR: harness, model, tool, receiver and reader, in one process. */
 import http from 'node:http'
+import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import timers from 'node:timers/promises'
+import { namedCertificate } from '../test/egress/test-certificate.ts'
 import { TOKEN } from './state-engine.ts'
 
 /** A run to be made. */
@@ -12,6 +14,8 @@ export interface Run {
   readonly history: number
   /** Somebody reads its stream. */
   readonly isRead: boolean
+  /** Model, tool and receiver are spoken to by TLS. */
+  readonly isSecure: boolean
   /** Before the first piece of a step, and between two. */
   readonly thinkMs: number
   readonly paceMs: number
@@ -50,7 +54,7 @@ export async function startWorld(): Promise<World> {
   const going = new Map<string, Going>()
   let made = 0
 
-  const server = http.createServer(async (request, response) => {
+  const handler = async (request: http.IncomingMessage, response: http.ServerResponse) => {
     const body = (await textOf(request)).toString()
     if (request.url?.startsWith('/v1') === true) return answer(response, body, going)
     if (request.url === '/tool') {
@@ -62,9 +66,10 @@ export async function startWorld(): Promise<World> {
     const { payload } = JSON.parse(body) as { payload: { idempotency_key: string; status: string } }
     if (payload.status !== 'completed') throw new Error(`a run ended ${body.slice(0, 1000)}`)
     going.get(payload.idempotency_key)?.delivered()
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const here = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+  const servers = [http.createServer(handler), https.createServer(namedCertificate, handler)] as const
+  for (const server of servers) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const [plain, secure] = servers.map((server) => (server.address() as AddressInfo).port)
 
   async function run(engine: string, wanted: Run): Promise<RunTimes> {
     const key = `bench-key-${(made += 1)}`
@@ -73,6 +78,7 @@ export async function startWorld(): Promise<World> {
     const stored = new Promise<void>((delivered) => {
       going.set(key, { run: wanted, asked: () => (askedMs = performance.now() - from), delivered })
     })
+    const here = wanted.isSecure ? `https://localhost:${secure}` : `http://127.0.0.1:${plain}`
     const accepted = await send(`${engine}/runs`, bodyOf(key, wanted.history, here, made))
     if (accepted.statusCode !== 202) throw new Error(`POST /runs: ${accepted.statusCode}`)
     const { run_id } = JSON.parse((await textOf(accepted)).toString()) as { run_id: string }
@@ -92,8 +98,10 @@ export async function startWorld(): Promise<World> {
   return {
     run,
     close() {
-      server.closeAllConnections()
-      server.close()
+      for (const server of servers) {
+        server.closeAllConnections()
+        server.close()
+      }
       agent.destroy()
     },
   }

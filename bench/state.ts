@@ -4,19 +4,19 @@
  * engines are two others, and work side by side, so that what else the machine does meets both. Figures drift with the
  * machine and its disk; what the two differ by is the result.
  *
- * Two kinds of run: a short one, which nobody watches, and one as a chat makes it, read while it is made.
+ * Three kinds of run: a short one, which nobody watches; a chat, read while it is made; and that chat as a live model makes it,
+ * 50 tokens a second, with model, tool and receiver behind TLS. The first two have tokens four times as fast and no TLS: they
+ * cost the engine less by themselves, so that what the disk costs is a larger share.
  *
  *     npm run bench:state [folder on the disk to be measured]
  */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { namedCertificate } from '../test/egress/test-certificate.ts'
 import { startEngine, type Engine } from './state-engine.ts'
 import { startWorld, type Run } from './state-world.ts'
 
-/** Runs of a round for each engine, and how many of them at once. */
-const RUNS = 30
-const AT_ONCE = 10
 const ROUNDS = 12
 /** A process that has just begun compiles more than it runs. */
 const WARM_RUNS = 200
@@ -25,15 +25,24 @@ const WARM_AT_ONCE = 20
 const KINDS = [
   {
     name: 'short: 3 steps of 50 pieces, 2 tool calls, 41 messages of 50 KB',
-    pieces: [50, 50, 50],
-    history: 40,
-    isRead: false,
+    run: { pieces: [50, 50, 50], history: 40, isRead: false, isSecure: false },
+    paceMs: 5,
+    runs: 30,
+    atOnce: 10,
   },
   {
     name: 'chat: 3 steps of 20, 20 and 360 pieces, 2 tool calls, 31 messages, read as a stream',
-    pieces: [20, 20, 360],
-    history: 30,
-    isRead: true,
+    run: { pieces: [20, 20, 360], history: 30, isRead: true, isSecure: false },
+    paceMs: 5,
+    runs: 30,
+    atOnce: 10,
+  },
+  {
+    name: 'live chat: the same, a piece every 20 ms, outward by TLS',
+    run: { pieces: [20, 20, 360], history: 30, isRead: true, isSecure: true },
+    paceMs: 20,
+    runs: 40,
+    atOnce: 40,
   },
 ] as const
 
@@ -101,19 +110,22 @@ function tell(name: string, memory: Figures, state: Figures): void {
 }
 
 const folder = mkdtempSync(join(process.argv[2] ?? tmpdir(), 'bench-state-'))
-const memory = await startEngine({})
-const state = await startEngine({ STATE_DIR: folder })
+const trusting = { NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') }
+writeFileSync(trusting.NODE_EXTRA_CA_CERTS, namedCertificate.cert)
+mkdirSync(join(folder, 'state'))
+const memory = await startEngine(trusting)
+const state = await startEngine({ ...trusting, STATE_DIR: join(folder, 'state') })
 try {
-  for (const kind of KINDS) {
+  for (const { name, run, paceMs, runs, atOnce } of KINDS) {
     const figures = [noFigures(), noFigures()] as const
-    const both = (runs: number, atOnce: number, [ofMemory, ofState]: readonly [Figures, Figures], delayMs: number) =>
+    const both = (count: number, most: number, [ofMemory, ofState]: readonly [Figures, Figures], pace: number) =>
       Promise.all([
-        round(memory, { ...kind, ...delayOf(delayMs) }, ofMemory, runs, atOnce),
-        round(state, { ...kind, ...delayOf(delayMs) }, ofState, runs, atOnce),
+        round(memory, { ...run, ...delayOf(pace) }, ofMemory, count, most),
+        round(state, { ...run, ...delayOf(pace) }, ofState, count, most),
       ])
     await both(WARM_RUNS, WARM_AT_ONCE, [noFigures(), noFigures()], 1)
-    for (let number = 0; number < ROUNDS; number += 1) await both(RUNS, AT_ONCE, figures, 5)
-    tell(kind.name, ...figures)
+    for (let number = 0; number < ROUNDS; number += 1) await both(runs, atOnce, figures, paceMs)
+    tell(name, ...figures)
   }
 } finally {
   memory.kill()

@@ -7,7 +7,7 @@ import { credentialsOf, secretsOf as secretsOfRun } from './cassette/plain-recor
 import { createRecorder, type RecorderOptions } from './cassette/recorder.ts'
 import { createOutbox } from './delivery/outbox.ts'
 import type { RunId } from './contract/ids.ts'
-import type { RunRequest } from './contract/run-request.ts'
+import type { Callback } from './contract/run-request.ts'
 import { instantOf } from './contract/instant.ts'
 import { thrownText } from './contract/thrown-text.ts'
 import type { EnginePorts } from './engine/ports.ts'
@@ -34,7 +34,7 @@ import { createKeyGate } from './providers/key-gate.ts'
 import { createModel } from './providers/model.ts'
 import { providerList } from './providers/provider-list.ts'
 import { targetFaults } from './providers/target-faults.ts'
-import { createDurableRuns, type DurableRuns, type DurableRunsOptions, type LeftRequest } from './runs/durable-runs.ts'
+import { createDurableRuns, type DurableRuns, type DurableRunsOptions } from './runs/durable-runs.ts'
 import { createMemoryRuns, type MemoryRunsOptions } from './runs/memory-runs.ts'
 import { resultUrl } from './runs/run-links.ts'
 import { callToken, runToken, signTicket } from './runs/run-token.ts'
@@ -102,14 +102,14 @@ export function createEngine(settings: Settings, logger: Logger): Engine {
     stop: (runId) => outbox.stop(runId),
     again: (runId, stored) => outbox.again(runId, stored),
   }
-  const hold = (request: LeftRequest & Partial<Pick<RunRequest, 'messages'>>) => {
+  const hold = (request: Parameters<typeof secretsOfRun>[0]['request']) => {
     redactor.hold(secretsOfRun({ request }))
     redactor.holdCredentials(credentialsOf({ request }))
   }
-  const onLeft = (runId: RunId, request: LeftRequest) => {
-    hold(request)
+  const onLeft = (runId: RunId, callback: Callback | null) => {
+    hold({ targets: [], tools: [], callback })
     redactor.holdTokens([runToken(tokens, runId)])
-    if (request.callback !== null) tracing?.follow(runId, request.callback.trace ?? null)
+    if (callback !== null) tracing?.follow(runId, callback.trace ?? null)
   }
   const trace = (record: RunRecord) => tracing?.begin({ ...record, startedAtMs: instantOf(record.startedAt) })
   const runs = openRuns(

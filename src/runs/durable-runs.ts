@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { createMemoryRuns, type MemoryRuns, type MemoryRunsOptions } from './memory-runs.ts'
 import type { DeliveryState } from '../contract/delivery.ts'
 import type { RunId } from '../contract/ids.ts'
-import type { RunRequest, Target } from '../contract/run-request.ts'
+import type { Callback } from '../contract/run-request.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
 import type { CommitPoint, EnginePorts } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
@@ -29,8 +29,9 @@ import type {
   RunStore,
 } from './ports.ts'
 import { restartedResult } from './restarted.ts'
-import { gatherShownText } from './shown-text.ts'
+import { createSharedMoment, gatherShownText } from './shown-text.ts'
 import { endedOf, endedRun } from './ended-run.ts'
+import { keptRequest } from './kept-request.ts'
 import type { EndedRun } from './run-entry.ts'
 import { doneEvent, endedEntry } from './runner.ts'
 import type { Sealer } from './sealer.ts'
@@ -51,16 +52,13 @@ export interface DurableRunsOptions extends Omit<MemoryRunsOptions, 'onAdmitted'
   readonly maxBytes: number
   /** Told of every write to it. Default: nobody. */
   readonly onWrite?: OnWrite
-  /** Told of each run that an earlier life left, before anything else is: what its request may hold of secrets. */
-  readonly onLeft: (runId: RunId, request: LeftRequest) => void
+  /** Told of each run that an earlier life left, before anything else is: what is known of its secrets. */
+  readonly onLeft: (runId: RunId, callback: Callback | null) => void
   /** Told after that of a run that was going on, before its end is journalled. Default: nobody is. */
   readonly onCut?: (record: RunRecord) => void
   readonly ticket: EnginePorts['ticket']
   readonly say: EnginePorts['say']
 }
-
-/** Of a run that had ended no more than its callback is left. */
-export type LeftRequest = Pick<RunRequest, 'tools' | 'callback'> & { readonly targets: readonly Target[] }
 
 export type Recovery =
   /** The runs whose result is to be delivered, and those that were being sent again though the harness had them. */
@@ -101,6 +99,7 @@ class Durable implements RunStore, RunQueue {
   readonly memory: MemoryRuns
   readonly #options: DurableRunsOptions
   readonly #spool: Spool
+  readonly #moment = createSharedMoment()
   /** Of the runs that go on. */
   readonly #written = new Map<RunId, Written>()
   /** Of all runs that are kept. */
@@ -131,7 +130,7 @@ class Durable implements RunStore, RunQueue {
   #begin(key: KnownKey, { request, warnings }: Admission, record: RunRecord): void {
     const { runId } = key
     const at = record.deadlineAt - request.limits.timeout_ms
-    const accepted: Accepted = { kind: 'accepted', at, key, request, warnings }
+    const accepted: Accepted = { kind: 'accepted', at, key, request: keptRequest(request), warnings }
     const begun = this.#spool.begin(runId, accepted).then((fault) => {
       if (fault === null) return true
       this.#tellLost(runId, 'accepted', fault)
@@ -230,7 +229,7 @@ class Durable implements RunStore, RunQueue {
     const written = this.#written.get(lease.runId)
     if (written === undefined) return lease
     const told = toldAtFirst(written.accepted)
-    const text = gatherShownText((shown) => {
+    const text = gatherShownText(this.#moment, (shown) => {
       void this.#spool.shown(lease.runId, shown).then((fault) => this.#noted(lease.runId, 'progress', fault))
     })
     const note = async (record: RunRecord, when: When) => {
@@ -350,8 +349,8 @@ class Durable implements RunStore, RunQueue {
 
   #takeUp(left: Extract<LeftRun, { kind: 'ended' }>): EndedRun {
     const { runId, ended, json, tried, stored, again } = left
-    this.#options.onLeft(runId, { targets: [], tools: [], callback: ended.callback })
-    this.#spool.adopt(runId, left.maker, left.length, stored !== null && !again)
+    this.#options.onLeft(runId, ended.callback)
+    this.#spool.adopt(runId, left.file, stored !== null && !again)
     this.#keys.set(runId, ended.key)
     const isGone = !again && tried.at(-1)?.state === 'gone'
     return endedRun(runId, ended, json, { attempts: tried.map(({ attempt }) => attempt), stored, isGone })
@@ -360,15 +359,16 @@ class Durable implements RunStore, RunQueue {
   /** It was going on: it ends now, and that is written before anybody is told. */
   async #endCut({ runId, accepted, progresses, shown }: Extract<LeftRun, { kind: 'cut' }>): Promise<EndedRun> {
     const { journal, say, ticket, onLeft } = this.#options
-    onLeft(runId, accepted.request)
+    onLeft(runId, accepted.request.callback)
     const record = recordOf(runId, accepted, progresses)
     this.#options.onCut?.(record)
-    const result = restartedResult(record, shown, { now: () => Date.now(), say, ticket })
+    const result = restartedResult(record, shown, accepted.request.promptTokens, { now: () => Date.now(), say, ticket })
     const bytes: ResultBytes = { json: JSON.stringify(result), status: result.status }
     const ended = endedOf({ key: accepted.key, accepted }, record, bytes, doneEvent(result))
     this.#keys.set(runId, accepted.key)
     this.#noted(runId, 'result', await this.#spool.end(runId, ended, bytes.json))
-    journal(endedEntry(result), () => ({ text: result.text }))
+    // Its text may hold a secret of the request, and those are not kept.
+    journal(endedEntry(result))
     return endedRun(runId, ended, bytes.json, { attempts: [], stored: null, isGone: false })
   }
 }

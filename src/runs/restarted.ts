@@ -11,19 +11,20 @@ import type { EnginePorts } from '../engine/ports.ts'
 import type { RunRecord } from '../engine/record.ts'
 import { keepShown } from '../engine/transcript.ts'
 import { addUsage } from '../usage/add.ts'
-import { mediaOf } from '../usage/media.ts'
 import { price } from '../usage/price.ts'
+import { tokensOf } from './kept-request.ts'
 import { shownTextOf, type ShownText } from './shown-text.ts'
-
-/** Bytes of UTF-8 that one token stands for, as in every estimate. SPEC §6.3. */
-const BYTES_PER_TOKEN = 4
 
 const NO_PROMPT = { system: '', messages: [], cacheKey: null, timeNote: null }
 
-/** `record` as it was kept, and what was `shown` of the step that was cut; it is brought to its end. */
+/**
+ * `record` as it was kept, what was `shown` of the step that was cut, and what its first step sent, in tokens; it is brought
+ * to its end.
+ */
 export function restartedResult(
   record: RunRecord,
   shown: readonly ShownText[],
+  promptTokens: number,
   ports: Pick<EnginePorts, 'now' | 'ticket' | 'say'>,
 ): RunResult {
   closeBatch(record, ports)
@@ -31,7 +32,7 @@ export function restartedResult(
   const target = record.attempting?.target ?? record.target
   // Nobody asks with this prompt any more.
   keepShown(record, NO_PROMPT, { text, target, stop: 'error' }, ports.now())
-  const cut = cutAttempt(record)
+  const cut = cutAttempt(record, promptTokens)
   if (cut !== null) record.attempts.push(cut)
   record.attempting = null
   const usage = addUsage(record.attempts, record.request.targets)
@@ -43,13 +44,11 @@ export function restartedResult(
 }
 
 /** An attempt whose request may have left is billed by somebody: its figures are an estimate of its input. */
-function cutAttempt(record: RunRecord): Attempt | null {
+function cutAttempt(record: RunRecord, promptTokens: number): Attempt | null {
   const { attempting, request } = record
   const target = attempting === null ? undefined : request.targets[attempting.target]
   if (attempting === null || target === undefined) return null
-  const sent = JSON.stringify([request.system, request.tools.map(shownOf), request.messages, record.messages])
-  const media = mediaOf(request.messages, (part) => part)
-  const input = Math.ceil((Buffer.byteLength(sent) - media.bytes) / BYTES_PER_TOKEN) + media.tokens
+  const input = promptTokens + tokensOf(record.messages)
   const tokens = { ...NO_TOKENS, input_tokens: input, total_tokens: input }
   return {
     step: Math.max(1, record.steps),
@@ -67,9 +66,4 @@ function cutAttempt(record: RunRecord): Attempt | null {
     first_token_ms: null,
     duration_ms: 0,
   }
-}
-
-/** Of a tool a model is shown no more than this. */
-function shownOf({ name, description, input_schema }: RunRecord['request']['tools'][number]) {
-  return [name, description, input_schema]
 }

@@ -1,6 +1,7 @@
 /**
  * The text of a step on its way to the disk: what a reader was shown is worth keeping when the step is cut, and not worth a
- * write for every piece. Pieces are gathered and told together, so that of a killed run at most the last second is missing.
+ * write for every piece. Pieces are gathered and told together, so that of a killed run at most the last second is missing;
+ * those of all runs at the same moments, because many small writes in one go cost a fraction of as many apart.
  */
 import type { StreamEvent } from '../contract/stream-event.ts'
 
@@ -19,16 +20,40 @@ export interface ShownTextGatherer {
   readonly clear: () => void
 }
 
+/** Calls all that wait, in one go, within a second of the first. */
+export interface SharedMoment {
+  wait(call: () => void): void
+  stopWaiting(call: () => void): void
+}
+
+export function createSharedMoment(): SharedMoment {
+  const waiting = new Set<() => void>()
+  let timer: NodeJS.Timeout | null = null
+
+  function come(): void {
+    timer = null
+    const calls = [...waiting]
+    waiting.clear()
+    for (const call of calls) call()
+  }
+
+  return {
+    wait(call) {
+      waiting.add(call)
+      timer ??= setTimeout(come, GATHER_MS).unref()
+    },
+    stopWaiting: (call) => void waiting.delete(call),
+  }
+}
+
 /** `tell` is called at most once a second, and at once where a text that was told is void. */
-export function gatherShownText(tell: (shown: ShownText) => void): ShownTextGatherer {
+export function gatherShownText(moment: SharedMoment, tell: (shown: ShownText) => void): ShownTextGatherer {
   let step = 0
   let offset = 0
   let pieces: string[] = []
-  let timer: NodeJS.Timeout | null = null
 
   function clear(): void {
-    if (timer !== null) clearTimeout(timer)
-    timer = null
+    moment.stopWaiting(flush)
     pieces = []
   }
 
@@ -44,9 +69,11 @@ export function gatherShownText(tell: (shown: ShownText) => void): ShownTextGath
       tell({ step: event.data.step, offset: 0, text: '' })
     }
     if (event.event !== 'delta') return
-    if (pieces.length === 0) ({ step, offset } = event.data)
+    if (pieces.length === 0) {
+      ;({ step, offset } = event.data)
+      moment.wait(flush)
+    }
     pieces.push(event.data.text)
-    timer ??= setTimeout(flush, GATHER_MS).unref()
   }
 
   return { note, clear }

@@ -1,7 +1,7 @@
 /**
  * The bytes of a file in STATE_DIR: a head, then frames that are only ever added. Pure.
  *
- *     "theloop3" | salt (32) | length (4, big endian) | nonce + ciphertext + tag | length | …
+ *     "theloop4" | salt (32) | length (4, big endian) | nonce + ciphertext + tag | length | …
  *
  * A process can die, and power can go, inside any byte. What cannot be read from some byte on is a torn tail: it was never
  * promised to anybody, and is passed over. Only a file whose very first frame is whole and opens with no key is told apart:
@@ -9,7 +9,7 @@
  */
 import { SALT_BYTES, type FrameCipher, type Sealer } from './sealer.ts'
 
-const MAGIC = Buffer.from('theloop3')
+const MAGIC = Buffer.from('theloop4')
 const HEAD_BYTES = MAGIC.length + SALT_BYTES
 const LENGTH_BYTES = 4
 

@@ -8,7 +8,8 @@ import { isRunId, type RunId } from '../contract/ids.ts'
 import type { Sealer } from './sealer.ts'
 import type { ShownText } from './shown-text.ts'
 import { codeOf } from './state-disk.ts'
-import { scanFrames, type FrameMaker, type Scan } from './spool-frames.ts'
+import type { LeftFile } from './spool.ts'
+import { scanFrames, type Scan } from './spool-frames.ts'
 import {
   decode,
   linesOf,
@@ -42,9 +43,7 @@ export type LeftRun =
       readonly stored: Stored | null
       /** Its callback was to be sent again, and nothing came of it yet. */
       readonly again: boolean
-      /** Goes on with the file, which is good up to `length`. */
-      readonly maker: FrameMaker
-      readonly length: number
+      readonly file: LeftFile
     }
   /** No key opens this file, it cannot be read (`code`), or it is not what this version writes. */
   | { readonly kind: 'unreadable'; readonly name: string; readonly code: string | null }
@@ -59,37 +58,39 @@ export interface LoadOptions {
 /** Each run that was left behind, oldest first. */
 export async function* loadRuns(options: LoadOptions): AsyncGenerator<LeftRun> {
   const names = new Set(await fs.readdir(options.directory))
-  const runIds = [...names].map((name) => name.replace(/\.(?:live|ended)$/, '')).filter(isRunId)
+  const runIds = [...names].map((name) => name.replace(/\.(?:run|ended)$/, '')).filter(isRunId)
   for (const runId of [...new Set(runIds)].toSorted()) {
-    const ended = names.has(`${runId}.ended`) ? await endedRun(runId, options) : null
-    if (ended !== null) {
-      yield ended
-      // It was about to go when the engine was killed.
-      if (ended.kind === 'ended') await remove(options, `${runId}.live`)
-      continue
-    }
-    if (names.has(`${runId}.ended`)) await remove(options, `${runId}.ended`)
-    const cut = names.has(`${runId}.live`) ? await cutRun(runId, options) : null
-    if (cut !== null) yield cut
-    else if (names.has(`${runId}.live`)) await remove(options, `${runId}.live`)
+    const [ended, run] = [`${runId}.ended`, `${runId}.run`]
+    const newer = names.has(ended) ? await leftRun(runId, ended, options) : null
+    // Before anybody hears of the run: its end may be written under that name.
+    if (names.has(ended) && newer === null) await remove(options, ended)
+    const left = newer ?? (names.has(run) ? await leftRun(runId, run, options) : null)
+    if (left !== null) yield left
+    // What was never promised; and what was about to go when the engine was killed.
+    if (names.has(run) && (left === null || newer?.kind === 'ended')) await remove(options, run)
   }
 }
 
-/** null: the result was not whole yet. */
-async function endedRun(runId: RunId, options: LoadOptions): Promise<LeftRun | null> {
-  const name = `${runId}.ended`
+/** null: it was never promised to anybody, or the result in the place of another file is not whole yet. */
+async function leftRun(runId: RunId, name: string, options: LoadOptions): Promise<LeftRun | null> {
   const scan = await read(name, options)
   if (scan.kind === 'unreadable') return gone(name, scan.code, options)
   if (scan.kind === 'empty') return null
-  const [first = '', result, ...rest] = linesOf(scan.frames)
+  const lines = linesOf(scan.frames)
+  const at = lines.findIndex((line) => resultOf(line) !== null)
+  const left = at < 0 ? cutRun(runId, lines) : endedRun(runId, lines.slice(at - 1), { name, ...scan })
+  return left ?? gone(name, null, options)
+}
+
+/** null: not what this version writes. */
+function endedRun(runId: RunId, [first = '', result, ...rest]: readonly string[], file: LeftFile): LeftRun | null {
   const ended = decode(first)
   const json = resultOf(result)
-  if (ended?.kind !== 'ended' || json === null) return gone(name, null, options)
+  if (ended?.kind !== 'ended' || json === null) return null
   const notes = entriesOf(rest)
   const tried = notes.filter((entry) => entry.kind === 'tried')
   const stored = notes.find((entry) => entry.kind === 'stored') ?? null
-  const again = isAgain(notes)
-  return { kind: 'ended', runId, ended, json, tried, stored, again, maker: scan.maker, length: scan.length }
+  return { kind: 'ended', runId, ended, json, tried, stored, again: isAgain(notes), file }
 }
 
 function isAgain(notes: readonly SpoolEntry[]): boolean {
@@ -100,14 +101,10 @@ function isAgain(notes: readonly SpoolEntry[]): boolean {
   )
 }
 
-/** null: it was never promised to anybody. */
-async function cutRun(runId: RunId, options: LoadOptions): Promise<LeftRun | null> {
-  const name = `${runId}.live`
-  const scan = await read(name, options)
-  if (scan.kind === 'unreadable') return gone(name, scan.code, options)
-  if (scan.kind === 'empty') return null
-  const [accepted, ...rest] = entriesOf(linesOf(scan.frames))
-  if (accepted?.kind !== 'accepted') return gone(name, null, options)
+/** null: not what this version writes. */
+function cutRun(runId: RunId, lines: readonly string[]): LeftRun | null {
+  const [accepted, ...rest] = entriesOf(lines)
+  if (accepted?.kind !== 'accepted') return null
   const progresses = rest.filter((entry) => entry.kind === 'progress')
   const kept = rest.findLastIndex((entry) => entry.kind === 'progress' && entry.messages !== undefined)
   const shown = rest.slice(kept + 1).filter((entry) => entry.kind === 'shown')

@@ -1,18 +1,19 @@
 /**
- * What the files of a run say, line by line, and how a run's record is told in them: the request once, then only what is new at
- * each commit, so that a long run never writes anything twice. Pure.
+ * What the file of a run says, line by line, and how a run's record is told in it: what is kept of the request once, then only
+ * what is new at each commit. Pure.
  *
- * A run that goes on has a file of `accepted`, `progress` and `shown`; one that has ended a file of `ended`, its result, and then
- * `tried`, `stored` and `again`. The request, and the keys and headers in it, stand in the first alone. Frames are sealed, so what is read back is
- * what an engine wrote; another form needs another mark at the head of the file.
+ * While it goes on a run is `accepted`, `progress` and `shown`; its end is `ended`, its result, and then `tried`, `stored` and
+ * `again`. Frames are sealed, so what is read back is what an engine wrote; another form needs another mark at the head of the
+ * file.
  */
 import { parseJson, MAX_JSON_DEPTH, type Json } from '../contract/json.ts'
 import type { RunId } from '../contract/ids.ts'
 import type { Status, Warning } from '../contract/result.ts'
-import type { Callback, RunRequest } from '../contract/run-request.ts'
+import type { Callback } from '../contract/run-request.ts'
 import type { StreamEvent } from '../contract/stream-event.ts'
 import { openRecord, type Batch, type BatchCall, type RunRecord } from '../engine/record.ts'
 import type { DeliveryState } from '../contract/delivery.ts'
+import { requestOf, type KeptRequest } from './kept-request.ts'
 import type { DeliveryAttempt } from './ports.ts'
 import type { ShownText } from './shown-text.ts'
 
@@ -30,7 +31,7 @@ export interface Accepted {
   /** ms. */
   readonly at: number
   readonly key: KnownKey
-  readonly request: RunRequest
+  readonly request: KeptRequest
   readonly warnings: readonly Warning[]
 }
 
@@ -181,7 +182,7 @@ function movedOn(batch: Batch, told: Told): NonNullable<Progress['calls']> {
 
 /** The record as it stood at the last commit that was written. */
 export function recordOf(runId: RunId, accepted: Accepted, progresses: readonly Progress[]): RunRecord {
-  const record = openRecord(runId, accepted.request, accepted.warnings, accepted.at)
+  const record = openRecord(runId, requestOf(accepted.request), accepted.warnings, accepted.at)
   for (const progress of progresses) {
     record.steps = progress.steps
     record.attempting = progress.attempting

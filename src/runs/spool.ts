@@ -1,7 +1,7 @@
 /**
- * STATE_DIR: what outlasts the process, as files. A run that goes on has `<run_id>.live`; when it ends, `<run_id>.ended`
- * takes its place, which holds no request any more; keys of runs that were let go stand in `keys-<ms>`. Names tell no more
- * than run ids and times; all content is sealed.
+ * STATE_DIR: what outlasts the process, as files. A run has `<run_id>.run` from its beginning until it is let go; where its
+ * end cannot be added to that, it takes its place as `<run_id>.ended`. Keys of runs that were let go stand in `keys-<ms>`.
+ * Names tell no more than run ids and times; all content is sealed.
  *
  * Nothing here rejects: a write that failed is the system's code for it. What a fault means for a run, `durable-runs.ts`
  * decides. Reading what was left behind: `spool-load.ts`.
@@ -31,7 +31,7 @@ export interface SpoolOptions {
 /** What `begin` answers beyond STATE_MAX_BYTES, beside the codes of the system. */
 const STATE_FULL = 'STATE_FULL'
 
-const liveName = (runId: string) => `${runId}.live`
+const runName = (runId: string) => `${runId}.run`
 const endedName = (runId: string) => `${runId}.ended`
 const keysName = (ms: number) => `keys-${ms}`
 
@@ -42,7 +42,15 @@ const KEYS_KEPT_MS = 26 * 3_600_000
 /** Handles of ended runs' files that are kept at hand. */
 const MOST_OPEN = 64
 
+/** Of an ended run, from an earlier life: `maker` goes on with it, behind the `length` bytes that are good. */
+export interface LeftFile {
+  readonly name: string
+  readonly maker: FrameMaker
+  readonly length: number
+}
+
 interface EndedFile {
+  readonly name: string
   readonly file: SpoolFile
   stored: boolean
 }
@@ -73,13 +81,13 @@ export class Spool {
   async begin(runId: RunId, accepted: Accepted): Promise<WriteFault> {
     const content = encode(accepted)
     if (this.#bytes + content.length > this.#options.maxBytes) return STATE_FULL
-    const file = this.#newFile(liveName(runId))
+    const file = this.#newFile(runName(runId))
     this.#live.set(runId, file)
     const fault = await file.append([content], 'synced')
     if (fault === null) return null
     this.#live.delete(runId)
     await file.rest()
-    await this.#unlink(liveName(runId))
+    await this.#unlink(runName(runId))
     return fault
   }
 
@@ -94,31 +102,39 @@ export class Spool {
   }
 
   /**
-   * The result in the place of all that led to it; resolves once it would outlast a loss of power. Where it cannot be
+   * The result behind what led to it, or in its place; resolves once it would outlast a loss of power. Where it cannot be
    * written, what led to it goes too: told after a restart, it would be another end of the same run.
    */
   async end(runId: RunId, ended: Ended, json: string): Promise<WriteFault> {
-    const live = this.#live.get(runId)
-    this.#live.delete(runId)
-    live?.drop()
-    await live?.rest()
     const contents = [encode(ended), resultLine(json)]
-    const fault = await this.#writeEnded(runId, contents)
-    await this.#unlink(liveName(runId))
+    const file = this.#live.get(runId)
+    this.#live.delete(runId)
+    if (file !== undefined) {
+      // What led to the end is of no use behind it.
+      file.drop()
+      if ((await this.#endIn(file, runName(runId), runId, contents)) === null) return null
+      await file.rest()
+    }
+    const fault = await this.#endAnew(runId, contents)
+    await this.#unlink(runName(runId))
     // There is more room now.
-    return fault === null ? null : this.#writeEnded(runId, contents)
+    return fault === null ? null : this.#endAnew(runId, contents)
   }
 
-  async #writeEnded(runId: RunId, contents: readonly string[]): Promise<WriteFault> {
+  async #endIn(file: SpoolFile, name: string, runId: RunId, contents: readonly string[]): Promise<WriteFault> {
+    const fault = await file.append(contents, 'synced')
+    if (fault !== null) return fault
+    this.#ended.set(runId, { name, file, stored: false })
+    // Most are delivered within moments, and that is noted.
+    await this.#used(file)
+    return null
+  }
+
+  async #endAnew(runId: RunId, contents: readonly string[]): Promise<WriteFault> {
     const name = endedName(runId)
     const file = this.#newFile(name)
-    const fault = await file.append(contents, 'synced')
-    if (fault === null) {
-      this.#ended.set(runId, { file, stored: false })
-      // Most are delivered within moments, and that is noted.
-      await this.#used(file)
-      return null
-    }
+    const fault = await this.#endIn(file, name, runId, contents)
+    if (fault === null) return null
     await file.rest()
     await this.#unlink(name)
     return fault
@@ -162,8 +178,9 @@ export class Spool {
       for (const runId of runIds) {
         const ended = this.#ended.get(runId)
         this.#ended.delete(runId)
-        if (ended !== undefined) await this.#rest(ended.file)
-        await this.#unlink(endedName(runId))
+        if (ended === undefined) continue
+        await this.#rest(ended.file)
+        await this.#unlink(ended.name)
       }
       return fault
     })
@@ -186,8 +203,7 @@ export class Spool {
   }
 
   /** A file of an earlier life: of this size, and good up to `length`. */
-  adopt(runId: RunId, maker: FrameMaker, length: number, isStored: boolean): void {
-    const name = endedName(runId)
+  adopt(runId: RunId, { name, maker, length }: LeftFile, isStored: boolean): void {
     const file = new SpoolFile({
       path: join(this.#options.directory, name),
       maker,
@@ -198,7 +214,7 @@ export class Spool {
       inTurn: this.#inTurn,
       syncName: () => this.#syncDirectory(),
     })
-    this.#ended.set(runId, { file, stored: isStored })
+    this.#ended.set(runId, { name, file, stored: isStored })
     this.#count(name, length)
   }
 

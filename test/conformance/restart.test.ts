@@ -67,7 +67,7 @@ test('§7.3 killed in the middle of a text: failed, engine_restarted, delivered,
   await reader.event('delta')
   const lastId = reader.events.at(-1)?.id ?? ''
   // What was shown is written within a second.
-  const size = () => statSync(join(folder, `${accepted.run_id}.live`)).size
+  const size = () => statSync(join(folder, `${accepted.run_id}.run`)).size
   const before = size()
   await within(
     until(() => size() > before),
@@ -402,7 +402,7 @@ test('§7.3 what no secret opens is kept and told, and read once the right one i
   errorOf(await second.client.send(`/runs/${run_id}`), 404, 'run_not_found')
   second.engine.signal('SIGTERM')
   await second.engine.exited
-  assert.ok(readdirSync(folder).includes(`${run_id}.live`))
+  assert.ok(readdirSync(folder).includes(`${run_id}.run`))
 
   // Rotated: the new one seals, the old one still opens.
   const third = await start({ STATE_KEY: 'other-state-SECRET-key,first-state-SECRET-key' })
@@ -413,7 +413,8 @@ test('§7.3 what no secret opens is kept and told, and read once the right one i
 test('§7.3 a run that STATE_DIR has no room for is not taken: 503, and the key is not burnt', async (t) => {
   const { start } = lives(t, { STATE_MAX_BYTES: '1048576', CALLBACK_SECRET })
   const { client, engine } = await start()
-  const body = runBody({ messages: [user('x'.repeat(2_000_000))] })
+  const body = runBody({ meta: session })
+  await client.run(runBody({ llm: scripted([{ text: 'x'.repeat(1_100_000) }]) }))
   const answer = await client.post(body)
   errorOf(answer, 503, 'state_unavailable')
   assert.match(String(answer.headers['retry-after']), /^\d+$/)

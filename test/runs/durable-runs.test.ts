@@ -5,7 +5,8 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { Json } from '../../src/contract/json.ts'
-import { callId } from '../../src/contract/ids.ts'
+import { callId, type RunId } from '../../src/contract/ids.ts'
+import type { NewMessage } from '../../src/contract/message.ts'
 import type { RunResult } from '../../src/contract/result.ts'
 import type { StreamEvent } from '../../src/contract/stream-event.ts'
 import type { JournalEntry } from '../../src/engine/ports.ts'
@@ -16,7 +17,7 @@ import { scanFrames } from '../../src/runs/spool-frames.ts'
 import { loadRuns } from '../../src/runs/spool-load.ts'
 import { takeLock } from '../../src/runs/state-lock.ts'
 import { say } from '../fakes/engine.ts'
-import { runRequest, tool } from '../fakes/run-request.ts'
+import { runRequest, tool, userMessage } from '../fakes/run-request.ts'
 
 const sealer = createSealer(['a-secret-of-the-test'])
 const limits = {
@@ -108,6 +109,20 @@ test('what was taken is there for the next life, ended, locked, and to be delive
   await second.store.delivered(runId)
   await second.begin(session('k2'))
 })
+
+/** A message of a step that called a tool. */
+function said(id: RunId, text: string): NewMessage {
+  return {
+    role: 'assistant',
+    content: [{ type: 'text', text }],
+    provider: null,
+    model: null,
+    stop_reason: 'tool_calls',
+    created_at: '2026-11-30T12:00:00.000Z',
+    run_id: id,
+    seq: 0,
+  }
+}
 
 const attempt: DeliveryAttempt = {
   at: '2026-11-30T12:00:00.000Z',
@@ -283,16 +298,7 @@ test('what was shown of a step that was cut stays, up to its last second, until 
   t.mock.timers.tick(1000)
   assert.deepEqual(await resultNow(), ['Other.', ['error']])
   show(6, ' And')
-  record.messages.push({
-    role: 'assistant',
-    content: [{ type: 'text', text: 'Other. And' }],
-    provider: null,
-    model: null,
-    stop_reason: 'tool_calls',
-    created_at: '2026-11-30T12:00:00.000Z',
-    run_id: runId,
-    seq: 0,
-  })
+  record.messages.push(said(runId, 'Other. And'))
   record.attempting = null
   await lease.commit(record, 'tool_attempt')
   t.mock.timers.tick(1000)
@@ -300,21 +306,80 @@ test('what was shown of a step that was cut stays, up to its last second, until 
   assert.deepEqual(await resultNow(), ['Other. And', ['tool_calls']])
 })
 
-test('the result takes the place of the request, whose secrets are gone with it', async (t) => {
+test('a run has one file, from its beginning to its ack, and of its request only what its end is told with is in it', async (t) => {
   const directory = folder(t)
   const first = await live(t, directory)
-  const llm = { provider: 'openai-compatible', model: 'm', base_url: 'https://llm.example', api_key: 'key-SECRET' }
-  const tools = [tool('a', { headers: { Authorization: 'tool-SECRET' } })]
-  const run = await first.begin({ llm, tools, ...callback })
-  const textOf = (name: string) => {
-    const scan = scanFrames(readFileSync(join(directory, name)), name, sealer)
-    return scan.kind === 'read' ? scan.frames.join('\n') : scan.kind
+  const llm = {
+    provider: 'openai-compatible',
+    model: 'the-model',
+    base_url: 'https://llm-SECRET.example',
+    api_key: 'key-SECRET',
+    params: { extra: { user: 'extra-SECRET' } },
+    pricing: { currency: 'USD', input: 1, output: 2 },
   }
-  assert.match(textOf(`${run.runId}.live`), /key-SECRET[^]*tool-SECRET[^]*cb-SECRET/)
+  const headers = { Authorization: 'tool-SECRET' }
+  const run = await first.begin({
+    llm: { ...llm, fallbacks: [{ ...llm, model: 'another-model' }] },
+    system: 'system-SECRET',
+    messages: [{ ...userMessage('message-SECRET') }],
+    tools: [
+      tool('name_SECRET', { description: 'description-SECRET', url: 'https://tool.example/url-SECRET', headers }),
+    ],
+    output: { schema: { type: 'object', description: 'output-SECRET' } },
+    meta: { session_id: 's', order: 7 },
+    ...callback,
+  })
+  const frames = () => {
+    const name = `${run.runId}.run`
+    assert.deepEqual(readdirSync(directory).toSorted(), ['lock', name])
+    const scan = scanFrames(readFileSync(join(directory, name)), name, sealer)
+    return scan.kind === 'read' ? scan.frames.map(String) : []
+  }
+  assert.equal(frames().length, 1)
   await first.finish(run)
-  assert.deepEqual(readdirSync(directory).toSorted(), ['lock', `${run.runId}.ended`])
-  assert.doesNotMatch(textOf(`${run.runId}.ended`), /key-SECRET|tool-SECRET/)
-  assert.match(textOf(`${run.runId}.ended`), /cb-SECRET/)
+  await first.store.ack(run.runId)
+  assert.equal(frames().length, 3)
+  const text = frames().join('\n')
+  assert.deepEqual(new Set(text.match(/[a-z_-]+SECRET/g)), new Set(['cb-SECRET']))
+  assert.match(text, /the-model[^]*another-model/)
+  assert.match(text, /"order":7/)
+})
+
+test('of a run that was cut by a kill the journal is told no text: it may hold a secret, and those are known no more', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory)
+  const { lease, record } = await first.begin()
+  record.steps = 1
+  record.messages.push(said(record.runId, 'key-SECRET'))
+  await lease.commit(record, 'tool_attempt')
+  const told: unknown[] = []
+  const journal: DurableRunsOptions['journal'] = (entry, content) => void told.push(entry.event, content?.())
+  const second = await live(t, snapshot(t, directory), { journal })
+  assert.match((await second.store.get(record.runId))?.result?.json ?? '', /key-SECRET/)
+  assert.deepEqual(told, ['ended', undefined])
+})
+
+test('an attempt that was cut is told with what its request weighed, as far as words go and images are reckoned', async (t) => {
+  const image = (size: number) => ({ type: 'image', mime_type: 'image/png', data: 'A'.repeat(size) })
+  const weightOf = async (...parts: object[]) => {
+    const directory = folder(t)
+    const content = [{ type: 'text', text: 'See.' }, ...parts]
+    const messages = [{ ...userMessage(''), content }] as unknown as Json
+    const tools = [tool('a', { description: 'd'.repeat(4000) })]
+    const run = await (await live(t, directory)).begin({ system: 's'.repeat(4000), messages, tools })
+    run.record.steps = 1
+    run.record.attempting = { attempt: 1, target: 0 }
+    run.record.messages.push(said(run.runId, 'a'.repeat(4000)))
+    await run.lease.commit(run.record, 'tool_attempt')
+    const next = await live(t, snapshot(t, directory))
+    const result = JSON.parse((await next.store.get(run.runId))?.result?.json ?? '') as RunResult
+    return result.usage.input_tokens
+  }
+  const words = await weightOf()
+  assert.ok(words > 3000 && words < 3150, `${words}`)
+  const one = await weightOf(image(40_000))
+  assert.ok(one > words + 1000 && one < words + 2000, `${one}`)
+  assert.equal(await weightOf(image(400_000)), one)
 })
 
 test('whatever byte a file ends at, the next life starts: with the run, or without what was never promised', async (t) => {
@@ -329,25 +394,28 @@ test('whatever byte a file ends at, the next life starts: with the run, or witho
   const ended = snapshot(t, directory)
   const torn = folder(t)
   const options = { directory: torn, sealer, unreadableTtlMs: 1000 }
-  const kinds = new Set<string>()
+  // Of a run that was cut, the end stands in a file of its own.
+  const cut = snapshot(t, going)
+  await (await live(t, cut)).store.ack(run.runId)
   for (const [source, name] of [
-    [going, `${run.runId}.live`],
-    [ended, `${run.runId}.ended`],
+    [ended, `${run.runId}.run`],
+    [cut, `${run.runId}.ended`],
   ] as const) {
     const bytes = readFileSync(join(source, name))
+    const kinds: string[] = []
     for (let length = 0; length <= bytes.length; length += 1) {
       writeFileSync(join(torn, name), bytes.subarray(0, length))
       const left = await Array.fromAsync(loadRuns(options))
-      kinds.add(`${name.slice(-5)} ${left.map(({ kind }) => kind).join()}`)
       assert.ok(left.length <= 1)
+      const kind = left[0]?.kind ?? 'none'
+      if (kinds.at(-1) !== kind) kinds.push(kind)
     }
-    assert.equal((await Array.fromAsync(loadRuns(options))).length, 1)
+    assert.deepEqual(kinds, name.endsWith('.run') ? ['none', 'cut', 'ended'] : ['none', 'ended'])
     rmSync(join(torn, name))
   }
-  assert.deepEqual([...kinds].toSorted(), ['.live ', '.live cut', 'ended ', 'ended ended'])
   // A result that was not whole yet: what led to it counts.
   cpSync(going, torn, { recursive: true })
-  writeFileSync(join(torn, `${run.runId}.ended`), readFileSync(join(ended, `${run.runId}.ended`)).subarray(0, 400))
+  writeFileSync(join(torn, `${run.runId}.ended`), readFileSync(join(cut, `${run.runId}.ended`)).subarray(0, 400))
   const next = await live(t, torn)
   assert.equal((await next.store.get(run.runId))?.status, 'failed')
   assert.deepEqual(readdirSync(torn).toSorted(), ['lock', `${run.runId}.ended`])
@@ -426,7 +494,7 @@ test('a run that cannot be written is taken back: its key, its session and its p
   assert.deepEqual(readdirSync(directory), ['lock'])
 })
 
-test('a disk that breaks while a run goes on: it ends in memory as ever, and that is told once', async (t) => {
+test('a folder that is removed while a run goes on: it ends in memory as ever, and the next is refused, and that is told', async (t) => {
   const directory = folder(t)
   const first = await live(t, directory)
   const run = await first.begin({ ...session('k1'), ...callback })
@@ -436,18 +504,21 @@ test('a disk that breaks while a run goes on: it ends in memory as ever, and tha
   await first.finish(run)
   assert.equal((await first.store.get(run.runId))?.status, 'completed')
   assert.equal(await first.store.ack(run.runId), 'stored')
-  assert.equal(first.journal.filter(({ event }) => event === 'state_lost').length, 1)
   assert.equal((await first.store.admit(admission(session('k2')))).kind, 'not_kept')
+  assert.deepEqual(
+    first.journal.filter(({ event }) => event === 'state_lost').map(({ what, code }) => [what, code]),
+    [['accepted', 'ENOENT']],
+  )
 })
 
 test('files nobody can read are told and left alone', async (t) => {
   const directory = folder(t)
-  const name = 'run_01M8NVRYK2NQ8QRWHDSXEDPFH8.live'
+  const name = 'run_01M8NVRYK2NQ8QRWHDSXEDPFH8.run'
   writeFileSync(join(directory, name), 'noise')
   writeFileSync(join(directory, 'keys-1'), 'noise')
   writeFileSync(join(directory, 'README'), 'of the operator')
   // Reading a device or a pipe need not end.
-  const device = 'run_01M8NVRYK2NQ8QRWHDSXEDPFH9.live'
+  const device = 'run_01M8NVRYK2NQ8QRWHDSXEDPFH9.run'
   symlinkSync('/dev/null', join(directory, device))
   const { journal } = await live(t, directory)
   assert.deepEqual(

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { StreamEvent } from '../../src/contract/stream-event.ts'
-import { gatherShownText, shownTextOf, type ShownText } from '../../src/runs/shown-text.ts'
+import { createSharedMoment, gatherShownText, shownTextOf, type ShownText } from '../../src/runs/shown-text.ts'
 
 const delta = (step: number, offset: number, text: string): StreamEvent => ({
   event: 'delta',
@@ -14,7 +14,7 @@ const reset = (step: number): StreamEvent => ({ event: 'reset', data: { step, re
 function open(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const told: ShownText[] = []
-  return { told, ...gatherShownText((shown) => told.push(shown)) }
+  return { told, ...gatherShownText(createSharedMoment(), (shown) => told.push(shown)) }
 }
 
 test('pieces are told together, once a second', (t) => {
@@ -31,6 +31,28 @@ test('pieces are told together, once a second', (t) => {
     { step: 1, offset: 0, text: 'ab' },
     { step: 1, offset: 2, text: 'c' },
   ])
+})
+
+test('what several runs show within a second is told in one go, and what came after in the next', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const moment = createSharedMoment()
+  const told: string[] = []
+  const runs = ['a', 'b', 'c'].map((name) => gatherShownText(moment, ({ text }) => told.push(name + text)))
+  const [a, b, c] = runs
+  a?.note(delta(1, 0, '1'))
+  t.mock.timers.tick(600)
+  b?.note(delta(1, 0, '1'))
+  t.mock.timers.tick(300)
+  c?.note(delta(1, 0, '1'))
+  c?.clear()
+  assert.deepEqual(told, [])
+  t.mock.timers.tick(100)
+  assert.deepEqual(told, ['a1', 'b1'])
+  c?.note(delta(1, 0, '2'))
+  t.mock.timers.tick(999)
+  assert.deepEqual(told, ['a1', 'b1'])
+  t.mock.timers.tick(1)
+  assert.deepEqual(told, ['a1', 'b1', 'c2'])
 })
 
 test('what is void is told at once, and what is kept in a message not at all', (t) => {

@@ -6,6 +6,7 @@ import { callId, runId } from '../../src/contract/ids.ts'
 import { parseJson } from '../../src/contract/json.ts'
 import { NO_TOKENS, type Attempt } from '../../src/contract/usage.ts'
 import { openRecord, type RunRecord } from '../../src/engine/record.ts'
+import { keptRequest, requestOf } from '../../src/runs/kept-request.ts'
 import { createSealer } from '../../src/runs/sealer.ts'
 import { newFrames, scanFrames } from '../../src/runs/spool-frames.ts'
 import {
@@ -24,7 +25,7 @@ const id = runId('01M8NVRYK2NQ8QRWHDSXEDPFH8')
 const key = { key: 'k', runId: id, fingerprint: 'f', expiresAt: 1 }
 
 /** A file of these frames, and where each of them ends. */
-function fileOf(contents: readonly string[], name = 'a.live', by = sealer) {
+function fileOf(contents: readonly string[], name = 'a.run', by = sealer) {
   const maker = newFrames(by, name)
   const parts = [maker.head, ...contents.map((content) => Buffer.concat(maker.frame(content)))]
   let end = 0
@@ -32,7 +33,7 @@ function fileOf(contents: readonly string[], name = 'a.live', by = sealer) {
   return { bytes: Buffer.concat(parts), ends }
 }
 
-function textsOf(bytes: Buffer, name = 'a.live', by = sealer): string[] | string {
+function textsOf(bytes: Buffer, name = 'a.run', by = sealer): string[] | string {
   const scan = scanFrames(bytes, name, by)
   return scan.kind === 'read' ? scan.frames.map(String) : scan.kind
 }
@@ -40,8 +41,8 @@ function textsOf(bytes: Buffer, name = 'a.live', by = sealer): string[] | string
 test('a file is read as it was written, with any of the secrets', () => {
   const { bytes } = fileOf(['one', 'two', ''])
   assert.deepEqual(textsOf(bytes), ['one', 'two', ''])
-  assert.deepEqual(textsOf(bytes, 'a.live', createSealer(['a-new-secret', 'the-first-secret'])), ['one', 'two', ''])
-  assert.equal(textsOf(bytes, 'a.live', createSealer(['a-new-secret'])), 'unreadable')
+  assert.deepEqual(textsOf(bytes, 'a.run', createSealer(['a-new-secret', 'the-first-secret'])), ['one', 'two', ''])
+  assert.equal(textsOf(bytes, 'a.run', createSealer(['a-new-secret'])), 'unreadable')
 })
 
 test('a file cut at any byte gives every frame that is whole before it, and never throws', () => {
@@ -71,7 +72,7 @@ test('any bytes at all are read without a throw', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (noise, behindHead) => {
       const bytes = Buffer.concat([behindHead ? fileOf([]).bytes : Buffer.alloc(0), noise])
-      assert.notEqual(scanFrames(bytes, 'a.live', sealer).kind, 'read')
+      assert.notEqual(scanFrames(bytes, 'a.run', sealer).kind, 'read')
     }),
   )
 })
@@ -79,7 +80,7 @@ test('any bytes at all are read without a throw', () => {
 test('a frame cannot be moved: to another file, another place, or under another name', () => {
   const { bytes, ends } = fileOf(['one', 'two', 'six'])
   const [head = 0, first = 0, second = 0] = ends
-  assert.equal(textsOf(bytes, 'b.live'), 'unreadable')
+  assert.equal(textsOf(bytes, 'b.run'), 'unreadable')
   const swapped = Buffer.concat([bytes.subarray(0, head), bytes.subarray(first, second), bytes.subarray(head, first)])
   assert.equal(textsOf(swapped), 'unreadable')
   const doubled = Buffer.concat([bytes.subarray(0, first), bytes.subarray(head, first)])
@@ -96,7 +97,7 @@ test('what is sealed shows nothing of its content, and no two files the same', (
 
 test('a key serves many files and not all of them, and each file is read whatever key it has', () => {
   const one = createSealer(['the-first-secret'])
-  const files = Array.from({ length: 1025 }, () => fileOf(['text'], 'a.live', one).bytes)
+  const files = Array.from({ length: 1025 }, () => fileOf(['text'], 'a.run', one).bytes)
   assert.ok(files.every((bytes) => String(textsOf(bytes)) === 'text'))
   const keySalts = files.map((bytes) => bytes.toString('hex', 8, 24))
   assert.equal(new Set(keySalts.slice(0, 1024)).size, 1)
@@ -106,7 +107,7 @@ test('a key serves many files and not all of them, and each file is read whateve
 
 test('a frame never passes for that of another file of the same key and name', () => {
   const one = createSealer(['the-first-secret'])
-  const [left, right] = [fileOf(['one', 'two'], 'a.live', one), fileOf(['uno', 'dos'], 'a.live', one)]
+  const [left, right] = [fileOf(['one', 'two'], 'a.run', one), fileOf(['uno', 'dos'], 'a.run', one)]
   assert.deepEqual(left.bytes.subarray(8, 24), right.bytes.subarray(8, 24))
   const mixed = Buffer.concat([left.bytes.subarray(0, left.ends[1]), right.bytes.subarray(right.ends[1])])
   assert.deepEqual(textsOf(mixed), ['one'])
@@ -116,7 +117,7 @@ test('a frame never passes for that of another file of the same key and name', (
 
 test('a file that was torn goes on behind its last whole frame', () => {
   const { bytes, ends } = fileOf(['one', 'two'])
-  const scan = scanFrames(bytes.subarray(0, (ends[2] ?? 0) - 1), 'a.live', sealer)
+  const scan = scanFrames(bytes.subarray(0, (ends[2] ?? 0) - 1), 'a.run', sealer)
   assert.ok(scan.kind === 'read')
   assert.equal(scan.length, ends[1])
   const mended = Buffer.concat([bytes.subarray(0, scan.length), ...scan.maker.frame('anew')])
@@ -127,10 +128,11 @@ test('digits, keys and broken surrogates of a request outlast the way to the dis
   const parsed = parseJson('{"big":12345678901234567890,"__proto__":{"x":1},"half":"\\ud83d"}')
   assert.ok(parsed.ok)
   const request = runRequest({ meta: parsed.value })
-  const accepted: Accepted = { kind: 'accepted', at: 1000, key, request, warnings: [] }
+  const accepted: Accepted = { kind: 'accepted', at: 1000, key, request: keptRequest(request), warnings: [] }
   const read = decode(encode(accepted))
   assert.ok(read?.kind === 'accepted')
-  assert.equal(JSON.stringify(read.request), JSON.stringify(request))
+  assert.equal(JSON.stringify(read.request), JSON.stringify(accepted.request))
+  assert.equal(JSON.stringify(read.request.meta), JSON.stringify(request.meta))
 })
 
 const attempt: Attempt = {
@@ -200,8 +202,9 @@ const moves: readonly ((record: RunRecord) => void)[] = [
 ]
 
 test('a record is the same after it was told in pieces, whenever it was told, and each piece tells only what is new', () => {
-  const request = runRequest({ tools: [tool('t')] })
-  const accepted: Accepted = { kind: 'accepted', at: 1000, key, request, warnings: [] }
+  const kept = keptRequest(runRequest({ tools: [tool('t')] }))
+  const request = requestOf(kept)
+  const accepted: Accepted = { kind: 'accepted', at: 1000, key, request: kept, warnings: [] }
   const move = fc.record({ move: fc.nat(moves.length - 1), commit: fc.boolean() })
   fc.assert(
     fc.property(fc.array(move, { maxLength: 40 }), (steps) => {
