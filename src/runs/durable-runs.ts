@@ -121,6 +121,7 @@ class Durable implements RunStore, RunQueue {
 
   async close(): Promise<void> {
     this.memory.close()
+    this.#moment.close()
     await this.#spool.close()
     await this.#release()
   }
@@ -227,9 +228,10 @@ class Durable implements RunStore, RunQueue {
 
   #leaseOf(lease: RunLease): RunLease {
     const written = this.#written.get(lease.runId)
-    if (written === undefined) return lease
+    const tail = this.memory.tail(lease.runId)
+    if (written === undefined || tail === null) return lease
     const told = toldAtFirst(written.accepted)
-    const text = gatherShownText(this.#moment, (shown) => {
+    const text = gatherShownText(this.#moment, tail, (shown) => {
       void this.#spool.shown(lease.runId, shown).then((fault) => this.#noted(lease.runId, 'progress', fault))
     })
     const note = async (record: RunRecord, when: When) => {
@@ -252,11 +254,11 @@ class Durable implements RunStore, RunQueue {
         await lease.announce(record, done)
       },
       append(event) {
-        text.note(event)
         lease.append(event)
+        if (event.event === 'reset') text.flush()
       },
       finish: (record, result, done) => {
-        text.clear()
+        text.stop()
         return this.#finish(lease, written, record, result, done)
       },
     }

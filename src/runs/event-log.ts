@@ -25,6 +25,15 @@ export interface RunEventLog {
   append(event: StreamEvent): void
   /** `after`: the last id the reader has; undefined: none. Never throws. The reading ends after `done`, or when `signal` aborts. */
   read(after: EventId | undefined, signal: AbortSignal): EventReading
+  /** For whoever looks now and then: begins at the log's beginning. */
+  tail(): EventTail
+}
+
+/** Moves with every call behind what was appended so far. */
+export interface EventTail {
+  /** What was appended since the last call, deltas merged. */
+  take(): StreamEvent[]
+  skip(): void
 }
 
 export interface RunEventLogOptions {
@@ -102,5 +111,17 @@ export function createRunEventLog(options: RunEventLogOptions = {}): RunEventLog
     return { atEnd: entries.isAtEnd(cursor), had: past({ ...cursor }), events: follow(cursor, null, signal) }
   }
 
-  return { append, read }
+  function tail(): EventTail {
+    let cursor = { entry: 0, taken: 0 }
+    return {
+      take() {
+        const events: StreamEvent[] = []
+        for (let next = entries.take(cursor); next !== null; next = entries.take(cursor)) events.push(next.event)
+        return events
+      },
+      skip: () => void (cursor = entries.end()),
+    }
+  }
+
+  return { append, read, tail }
 }

@@ -58,6 +58,8 @@ export interface LogEntries {
   cursorAt(id: EventId): Cursor | null
   /** True when the cursor has everything, and nothing can follow. */
   isAtEnd(cursor: Cursor): boolean
+  /** Where a reader stands that has everything there is. */
+  end(): Cursor
   /** What opens a replay from the start: the visible text of the current step so far, under the id that stands before everything. */
   resync(): LoggedEvent
 }
@@ -130,6 +132,7 @@ export function createLogEntries(maxTextChars: number, idPrefix = ''): LogEntrie
     take,
     cursorAt,
     isAtEnd: (cursor) => ended() && cursor.entry === entries.length - 1 && cursor.taken === 1,
+    end: () => ({ entry: Math.max(0, entries.length - 1), taken: entries.at(-1)?.length ?? 0 }),
     resync: () => {
       const step = currentStep(entries)
       const text = visibleText(entries, step).map((entry) => entry.text ?? entry.chunks.join(''))

@@ -21,6 +21,7 @@ import type {
   RunStore,
   RunView,
 } from './ports.ts'
+import type { EventTail } from './event-log.ts'
 import { toDrop, type Kept, type RetentionLimits } from './retention.ts'
 import { acceptedEntry, keptOf, keyOf, openEntry, restoredEntry, sessionKeyOf, viewOf } from './run-entry.ts'
 import type { EndedRun, RunEntry } from './run-entry.ts'
@@ -49,6 +50,8 @@ export interface MemoryRuns {
   readonly store: RunStore
   readonly queue: RunQueue
   readonly events: EventLog
+  /** What a run shows, for whoever keeps it elsewhere; null: there is no such run. */
+  tail(runId: RunId): EventTail | null
   /** Puts back what an earlier life of the engine kept; called before anything is admitted. Keys in any order. */
   restore(runs: readonly EndedRun[], keys: readonly KnownKey[]): void
   /** Takes back a run just admitted, as if it had never been: its key and its session are free, what it does is void. */
@@ -63,6 +66,7 @@ export function createMemoryRuns(options: MemoryRunsOptions): MemoryRuns {
     store: registry,
     queue: registry,
     events: registry,
+    tail: (runId) => registry.tail(runId),
     restore: (runs, keys) => registry.restore(runs, keys),
     revoke: (runId) => registry.revoke(runId),
     close: () => registry.close(),
@@ -107,6 +111,10 @@ class Registry implements RunStore, RunQueue, EventLog {
     }
     this.#keys.restore(keys)
     this.#sweep()
+  }
+
+  tail(runId: RunId): EventTail | null {
+    return this.#runs.get(runId)?.events.tail() ?? null
   }
 
   revoke(runId: RunId): void {

@@ -20,6 +20,7 @@ const ALGORITHM = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const INFO = 'theloop state file v2'
+const NUMBER_BYTES = 4
 
 /** What the key is derived with, then the mark that no two files share. */
 const KEY_SALT_BYTES = 16
@@ -29,18 +30,18 @@ export const SALT_BYTES = KEY_SALT_BYTES + MARK_BYTES
 /** Files under one key. Nonces are drawn by chance, which is sound up to 2^32 frames a key: a file would need four million. */
 const MOST_FILES = 1024
 
-/** Nonce, ciphertext and tag of one frame of one file, whose text is sealed as UTF-8. `place` is bound to it and not written. */
+/** Of one file. A frame is nonce, ciphertext and tag; its text is sealed as UTF-8, its number is bound to it and not written. */
 export interface FrameCipher {
-  seal(plain: string, place: string): readonly Buffer[]
+  seal(plain: string, number: number): readonly Buffer[]
   /** null: another key, another place, or not what was written. */
-  open(sealed: Uint8Array, place: string): Buffer | null
+  open(sealed: Uint8Array, number: number): Buffer | null
 }
 
 export interface Sealer {
-  /** For a new file: the salt for its head, and its cipher under the first secret. */
-  fresh(): { readonly salt: Buffer; readonly cipher: FrameCipher }
+  /** For a new file of this name: the salt for its head, and its cipher under the first secret. */
+  fresh(name: string): { readonly salt: Buffer; readonly cipher: FrameCipher }
   /** For a file that is there: one cipher a secret, in their order. */
-  candidates(salt: Uint8Array): readonly FrameCipher[]
+  candidates(salt: Uint8Array, name: string): readonly FrameCipher[]
 }
 
 /** `secrets`: STATE_KEY's list, then every ENGINE_TOKEN. */
@@ -59,14 +60,14 @@ export function createSealer(secrets: readonly [string, ...string[]]): Sealer {
   }
 
   return {
-    fresh() {
+    fresh(name) {
       const { keySalt, key } = currentKey()
       const mark = byChance(MARK_BYTES)
-      return { salt: Buffer.concat([keySalt, mark]), cipher: cipherOf(key, mark) }
+      return { salt: Buffer.concat([keySalt, mark]), cipher: cipherOf(key, mark, name) }
     },
-    candidates(salt) {
+    candidates(salt, name) {
       const mark = salt.subarray(KEY_SALT_BYTES)
-      return secrets.map((secret) => cipherOf(keyOf(secret, salt.subarray(0, KEY_SALT_BYTES)), mark))
+      return secrets.map((secret) => cipherOf(keyOf(secret, salt.subarray(0, KEY_SALT_BYTES)), mark, name))
     },
   }
 }
@@ -76,24 +77,27 @@ function keyOf(secret: string, keySalt: Uint8Array): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', secret, keySalt, INFO, 32)))
 }
 
-function cipherOf(key: KeyObject, mark: Uint8Array): FrameCipher {
-  // As text, so that each frame's place is made in one piece.
-  const marked = Buffer.from(mark).toString('latin1')
+function cipherOf(key: KeyObject, mark: Uint8Array, name: string): FrameCipher {
+  const bound = Buffer.concat([mark, Buffer.from(name), Buffer.alloc(NUMBER_BYTES)])
+  const place = (number: number) => {
+    bound.writeUInt32BE(number, bound.length - NUMBER_BYTES)
+    return bound
+  }
   return {
-    seal(plain, place) {
+    seal(plain, number) {
       // By chance, not by count: a frame whose tail was torn off is written anew with other content.
       const nonce = byChance(NONCE_BYTES)
       const cipher = createCipheriv(ALGORITHM, key, nonce)
-      cipher.setAAD(Buffer.from(marked + place, 'latin1'))
+      cipher.setAAD(place(number))
       const sealed = cipher.update(plain, 'utf8')
       // Of this mode it only makes the tag: no bytes are held back.
       cipher.final()
       return [nonce, sealed, cipher.getAuthTag()]
     },
-    open(sealed, place) {
+    open(sealed, number) {
       if (sealed.length < NONCE_BYTES + TAG_BYTES) return null
       const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, NONCE_BYTES))
-      decipher.setAAD(Buffer.from(marked + place, 'latin1'))
+      decipher.setAAD(place(number))
       decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
       try {
         return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])

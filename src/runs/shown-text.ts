@@ -3,7 +3,7 @@
  * write for every piece. Pieces are gathered and told together, so that of a killed run at most the last second is missing;
  * those of all runs at the same moments, because many small writes in one go cost a fraction of as many apart.
  */
-import type { StreamEvent } from '../contract/stream-event.ts'
+import type { EventTail } from './event-log.ts'
 
 /** Text of a step from `offset` on (UTF-16 units); what stood there before is void. */
 export interface ShownText {
@@ -15,15 +15,20 @@ export interface ShownText {
 const GATHER_MS = 1000
 
 export interface ShownTextGatherer {
-  readonly note: (event: StreamEvent) => void
-  /** What was shown stands in a message now, or the run has ended: nothing of it is told any more. */
+  /** A text that was told is void: that is told at once. */
+  readonly flush: () => void
+  /** What was shown stands in a message now: nothing of it is told any more. */
   readonly clear: () => void
+  /** The run has ended. */
+  readonly stop: () => void
 }
 
-/** Calls all that wait, in one go, within a second of the first. */
+/** Calls all that wait, in one go, once a second while there are any. */
 export interface SharedMoment {
   wait(call: () => void): void
   stopWaiting(call: () => void): void
+  /** Nobody waits any more. */
+  close(): void
 }
 
 export function createSharedMoment(): SharedMoment {
@@ -31,52 +36,45 @@ export function createSharedMoment(): SharedMoment {
   let timer: NodeJS.Timeout | null = null
 
   function come(): void {
-    timer = null
-    const calls = [...waiting]
+    for (const call of waiting) call()
+  }
+
+  function close(): void {
     waiting.clear()
-    for (const call of calls) call()
+    if (timer !== null) clearInterval(timer)
+    timer = null
   }
 
   return {
     wait(call) {
       waiting.add(call)
-      timer ??= setTimeout(come, GATHER_MS).unref()
+      timer ??= setInterval(come, GATHER_MS).unref()
     },
-    stopWaiting: (call) => void waiting.delete(call),
+    stopWaiting(call) {
+      waiting.delete(call)
+      if (waiting.size === 0) close()
+    },
+    close,
   }
 }
 
-/** `tell` is called at most once a second, and at once where a text that was told is void. */
-export function gatherShownText(moment: SharedMoment, tell: (shown: ShownText) => void): ShownTextGatherer {
-  let step = 0
-  let offset = 0
-  let pieces: string[] = []
-
-  function clear(): void {
-    moment.stopWaiting(flush)
-    pieces = []
-  }
-
+/** What a run shows is looked at once a second, not piece by piece; `tell` is called where there is more of it. */
+export function gatherShownText(
+  moment: SharedMoment,
+  tail: EventTail,
+  tell: (shown: ShownText) => void,
+): ShownTextGatherer {
   function flush(): void {
-    const text = pieces.join('')
-    clear()
-    tell({ step, offset, text })
+    let shown: ShownText[] = []
+    for (const { data, event } of tail.take()) {
+      if (event === 'reset') shown = [{ step: data.step, offset: 0, text: '' }]
+      else if (event === 'delta') shown.push({ step: data.step, offset: data.offset, text: data.text })
+    }
+    for (const one of shown) tell(one)
   }
 
-  function note(event: StreamEvent): void {
-    if (event.event === 'reset') {
-      clear()
-      tell({ step: event.data.step, offset: 0, text: '' })
-    }
-    if (event.event !== 'delta') return
-    if (pieces.length === 0) {
-      ;({ step, offset } = event.data)
-      moment.wait(flush)
-    }
-    pieces.push(event.data.text)
-  }
-
-  return { note, clear }
+  moment.wait(flush)
+  return { flush, clear: () => tail.skip(), stop: () => moment.stopWaiting(flush) }
 }
 
 /** The text that stood in a step when the run was cut. '': none, or of another step. */

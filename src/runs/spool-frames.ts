@@ -23,15 +23,15 @@ export interface FrameMaker {
 
 /** `name`: the file's name; a file that is renamed cannot be read any more. */
 export function newFrames(sealer: Sealer, name: string): FrameMaker {
-  const { salt, cipher } = sealer.fresh()
-  return { head: Buffer.concat([MAGIC, salt]), ...maker(cipher, name, 0) }
+  const { salt, cipher } = sealer.fresh(name)
+  return { head: Buffer.concat([MAGIC, salt]), ...maker(cipher, 0) }
 }
 
-function maker(cipher: FrameCipher, name: string, written: number): Pick<FrameMaker, 'frame'> {
+function maker(cipher: FrameCipher, written: number): Pick<FrameMaker, 'frame'> {
   let number = written
   return {
     frame(content) {
-      const sealed = cipher.seal(content, place(name, number))
+      const sealed = cipher.seal(content, number)
       number += 1
       const length = Buffer.allocUnsafe(LENGTH_BYTES)
       length.writeUInt32BE(sealed.reduce((sum, piece) => sum + piece.length, 0))
@@ -59,21 +59,21 @@ export function scanFrames(bytes: Buffer, name: string, sealer: Sealer): Scan {
   if (!MAGIC.subarray(0, bytes.length).equals(bytes.subarray(0, MAGIC.length))) return { kind: 'unreadable' }
   const first = bytes.length < HEAD_BYTES ? null : sealedAt(bytes, HEAD_BYTES)
   if (first === null) return { kind: 'empty' }
-  const ciphers = sealer.candidates(bytes.subarray(MAGIC.length, HEAD_BYTES))
-  const cipher = ciphers.find((candidate) => candidate.open(first, place(name, 0)) !== null)
+  const ciphers = sealer.candidates(bytes.subarray(MAGIC.length, HEAD_BYTES), name)
+  const cipher = ciphers.find((candidate) => candidate.open(first, 0) !== null)
   if (cipher === undefined) return { kind: 'unreadable' }
 
   const frames: Buffer[] = []
   let length = HEAD_BYTES
   for (;;) {
     const sealed = sealedAt(bytes, length)
-    const content = sealed === null ? null : cipher.open(sealed, place(name, frames.length))
+    const content = sealed === null ? null : cipher.open(sealed, frames.length)
     if (sealed === null || content === null) break
     frames.push(content)
     length += LENGTH_BYTES + sealed.length
   }
   const head = bytes.subarray(0, HEAD_BYTES)
-  return { kind: 'read', frames, length, maker: { head, ...maker(cipher, name, frames.length) } }
+  return { kind: 'read', frames, length, maker: { head, ...maker(cipher, frames.length) } }
 }
 
 /** The sealed frame that begins here; null where the file ends before it does. */
@@ -82,8 +82,4 @@ function sealedAt(bytes: Buffer, offset: number): Buffer | null {
   const begin = offset + LENGTH_BYTES
   const end = begin + bytes.readUInt32BE(offset)
   return end > bytes.length ? null : bytes.subarray(begin, end)
-}
-
-function place(name: string, number: number): string {
-  return `${name}#${number}`
 }

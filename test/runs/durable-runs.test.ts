@@ -271,7 +271,7 @@ test('calls decided are written before the first is sent, and each answer stands
 })
 
 test('what was shown of a step that was cut stays, up to its last second, until a message keeps it', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
+  t.mock.timers.enable({ apis: ['setInterval'] })
   const directory = folder(t)
   const first = await live(t, directory)
   const { runId, lease, record } = await first.begin()

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { StreamEvent } from '../../src/contract/stream-event.ts'
-import { createSharedMoment, gatherShownText, shownTextOf, type ShownText } from '../../src/runs/shown-text.ts'
+import { createRunEventLog } from '../../src/runs/event-log.ts'
+import {
+  createSharedMoment,
+  gatherShownText,
+  shownTextOf,
+  type SharedMoment,
+  type ShownText,
+} from '../../src/runs/shown-text.ts'
 
 const delta = (step: number, offset: number, text: string): StreamEvent => ({
   event: 'delta',
@@ -11,20 +18,27 @@ const delta = (step: number, offset: number, text: string): StreamEvent => ({
 })
 const reset = (step: number): StreamEvent => ({ event: 'reset', data: { step, reason: 'retry' } })
 
-function open(t: TestContext) {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
+function open(t: TestContext, moment?: SharedMoment) {
+  if (moment === undefined) t.mock.timers.enable({ apis: ['setInterval'] })
   const told: ShownText[] = []
-  return { told, ...gatherShownText(createSharedMoment(), (shown) => told.push(shown)) }
+  const log = createRunEventLog()
+  const gatherer = gatherShownText(moment ?? createSharedMoment(), log.tail(), (shown) => told.push(shown))
+  const append = (event: StreamEvent) => {
+    log.append(event)
+    if (event.event === 'reset') gatherer.flush()
+  }
+  return { told, append, ...gatherer }
 }
 
-test('pieces are told together, once a second', (t) => {
-  const { told, note } = open(t)
-  note(delta(1, 0, 'a'))
+test('pieces are told together, once a second, and nothing where nothing came', (t) => {
+  const { told, append } = open(t)
+  append(delta(1, 0, 'a'))
   t.mock.timers.tick(999)
-  note(delta(1, 1, 'b'))
+  append(delta(1, 1, 'b'))
   assert.deepEqual(told, [])
   t.mock.timers.tick(1)
-  note(delta(1, 2, 'c'))
+  append({ event: 'reasoning', data: { step: 1, text: 'so' } })
+  append(delta(1, 2, 'c'))
   t.mock.timers.tick(1000)
   t.mock.timers.tick(10_000)
   assert.deepEqual(told, [
@@ -33,50 +47,60 @@ test('pieces are told together, once a second', (t) => {
   ])
 })
 
-test('what several runs show within a second is told in one go, and what came after in the next', (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  const moment = createSharedMoment()
-  const told: string[] = []
-  const runs = ['a', 'b', 'c'].map((name) => gatherShownText(moment, ({ text }) => told.push(name + text)))
-  const [a, b, c] = runs
-  a?.note(delta(1, 0, '1'))
-  t.mock.timers.tick(600)
-  b?.note(delta(1, 0, '1'))
-  t.mock.timers.tick(300)
-  c?.note(delta(1, 0, '1'))
-  c?.clear()
-  assert.deepEqual(told, [])
-  t.mock.timers.tick(100)
-  assert.deepEqual(told, ['a1', 'b1'])
-  c?.note(delta(1, 0, '2'))
-  t.mock.timers.tick(999)
-  assert.deepEqual(told, ['a1', 'b1'])
-  t.mock.timers.tick(1)
-  assert.deepEqual(told, ['a1', 'b1', 'c2'])
-})
-
-test('what is void is told at once, and what is kept in a message not at all', (t) => {
-  const { told, note, clear } = open(t)
-  note(delta(1, 0, 'a'))
-  note(reset(1))
-  note(delta(1, 0, 'b'))
+test('what is void is told at once, and not what it voids; what is kept in a message is not told at all', (t) => {
+  const { told, append, clear } = open(t)
+  append(delta(1, 0, 'a'))
+  append(reset(1))
+  append(delta(1, 0, 'b'))
   clear()
   t.mock.timers.tick(10_000)
-  assert.deepEqual(told, [{ step: 1, offset: 0, text: '' }])
+  append(delta(2, 0, 'c'))
+  t.mock.timers.tick(1000)
+  assert.deepEqual(told, [
+    { step: 1, offset: 0, text: '' },
+    { step: 2, offset: 0, text: 'c' },
+  ])
+})
+
+test('what several runs show is told in one go; of a run that has stopped nothing is, and without one no time is kept', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const moment = createSharedMoment()
+  const runs = [open(t, moment), open(t, moment), open(t, moment)] as const
+  const told = () => runs.map((run) => run.told.map(({ text }) => text).join())
+  const [a, b, c] = runs
+  a.append(delta(1, 0, 'a'))
+  t.mock.timers.tick(600)
+  b.append(delta(1, 0, 'b'))
+  t.mock.timers.tick(300)
+  c.append(delta(1, 0, 'c'))
+  c.stop()
+  assert.deepEqual(told(), ['', '', ''])
+  t.mock.timers.tick(100)
+  assert.deepEqual(told(), ['a', 'b', ''])
+  a.stop()
+  b.append(delta(1, 1, '+'))
+  b.stop()
+  t.mock.timers.tick(10_000)
+  assert.deepEqual(told(), ['a', 'b', ''])
+  // It begins again with the next run.
+  const next = open(t, moment)
+  next.append(delta(1, 0, 'd'))
+  t.mock.timers.tick(1000)
+  assert.deepEqual(next.told, [{ step: 1, offset: 0, text: 'd' }])
 })
 
 test('whatever was shown and reset, what was told gives the same text up to the last second', (t) => {
   const piece = fc.record({ text: fc.string({ maxLength: 4 }), reset: fc.boolean(), wait: fc.nat(1500) })
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
-      const { told, note, clear } = open(t)
+      const { told, append, stop } = open(t)
       let text = ''
       for (const one of pieces) {
         if (one.reset) {
-          note(reset(2))
+          append(reset(2))
           text = ''
         }
-        note(delta(2, text.length, one.text))
+        append(delta(2, text.length, one.text))
         text += one.text
         t.mock.timers.tick(one.wait)
         assert.ok(text.startsWith(shownTextOf(told, 2)))
@@ -84,7 +108,7 @@ test('whatever was shown and reset, what was told gives the same text up to the 
       t.mock.timers.tick(1000)
       assert.equal(shownTextOf(told, 2), text)
       assert.equal(shownTextOf(told, 1), '')
-      clear()
+      stop()
       t.mock.timers.reset()
     }),
     { numRuns: 50 },
