@@ -6,33 +6,30 @@
  *
  * Secrets are rotated by keeping the old one in the list: the first seals, each opens. Never here: files, or what is in them.
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createSecretKey,
-  hkdfSync,
-  type KeyObject,
-  randomBytes,
-  randomFillSync,
-} from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
 
 const ALGORITHM = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const INFO = 'theloop state file v2'
 const NUMBER_BYTES = 4
+const COUNT_BYTES = 4
 
 /** What the key is derived with, then the mark that no two files share. */
 const KEY_SALT_BYTES = 16
 const MARK_BYTES = 16
 export const SALT_BYTES = KEY_SALT_BYTES + MARK_BYTES
 
-/** Files under one key. Nonces are drawn by chance, which is sound up to 2^32 frames a key: a file would need four million. */
+/** What a frame is longer than its text. */
+export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES
+
+/** Files under one key: whose nonces differ by chance in eight bytes, and within a file by count in the other four. */
 const MOST_FILES = 1024
 
 /** Of one file. A frame is nonce, ciphertext and tag; its text is sealed as UTF-8, its number is bound to it and not written. */
 export interface FrameCipher {
-  seal(plain: string, number: number): readonly Buffer[]
+  /** In three pieces, of which the first is good until the next frame. */
+  seal(plain: string, number: number): readonly [Buffer, Buffer, Buffer]
   /** null: another key, another place, or not what was written. */
   open(sealed: Uint8Array, number: number): Buffer | null
 }
@@ -62,12 +59,17 @@ export function createSealer(secrets: readonly [string, ...string[]]): Sealer {
   return {
     fresh(name) {
       const { keySalt, key } = currentKey()
-      const mark = byChance(MARK_BYTES)
-      return { salt: Buffer.concat([keySalt, mark]), cipher: cipherOf(key, mark, name) }
+      const chance = randomBytes(MARK_BYTES + NONCE_BYTES)
+      const mark = chance.subarray(0, MARK_BYTES)
+      const cipher = cipherOf(key, mark, name, chance.subarray(MARK_BYTES))
+      return { salt: Buffer.concat([keySalt, mark]), cipher }
     },
     candidates(salt, name) {
       const mark = salt.subarray(KEY_SALT_BYTES)
-      return secrets.map((secret) => cipherOf(keyOf(secret, salt.subarray(0, KEY_SALT_BYTES)), mark, name))
+      return secrets.map((secret) => {
+        const key = keyOf(secret, salt.subarray(0, KEY_SALT_BYTES))
+        return cipherOf(key, mark, name, randomBytes(NONCE_BYTES))
+      })
     },
   }
 }
@@ -77,16 +79,21 @@ function keyOf(secret: string, keySalt: Uint8Array): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', secret, keySalt, INFO, 32)))
 }
 
-function cipherOf(key: KeyObject, mark: Uint8Array, name: string): FrameCipher {
+/**
+ * `nonce`: where the count begins, drawn for each cipher. Whoever takes up a file writes other content in the place of a frame
+ * that was torn, and must not do so under the same nonce.
+ */
+function cipherOf(key: KeyObject, mark: Uint8Array, name: string, nonce: Buffer): FrameCipher {
   const bound = Buffer.concat([mark, Buffer.from(name), Buffer.alloc(NUMBER_BYTES)])
   const place = (number: number) => {
     bound.writeUInt32BE(number, bound.length - NUMBER_BYTES)
     return bound
   }
+  let count = 0
   return {
     seal(plain, number) {
-      // By chance, not by count: a frame whose tail was torn off is written anew with other content.
-      const nonce = byChance(NONCE_BYTES)
+      nonce.writeUInt32BE(count, NONCE_BYTES - COUNT_BYTES)
+      count += 1
       const cipher = createCipheriv(ALGORITHM, key, nonce)
       cipher.setAAD(place(number))
       const sealed = cipher.update(plain, 'utf8')
@@ -95,7 +102,7 @@ function cipherOf(key: KeyObject, mark: Uint8Array, name: string): FrameCipher {
       return [nonce, sealed, cipher.getAuthTag()]
     },
     open(sealed, number) {
-      if (sealed.length < NONCE_BYTES + TAG_BYTES) return null
+      if (sealed.length < SEAL_BYTES) return null
       const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, NONCE_BYTES))
       decipher.setAAD(place(number))
       decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
@@ -106,17 +113,4 @@ function cipherOf(key: KeyObject, mark: Uint8Array, name: string): FrameCipher {
       }
     },
   }
-}
-
-/** Chance for many at once: asking for it costs more than the bytes. Each is given out once. */
-const chance = Buffer.alloc(4096)
-let used = chance.length
-
-function byChance(length: number): Buffer {
-  if (used + length > chance.length) {
-    randomFillSync(chance)
-    used = 0
-  }
-  used += length
-  return Buffer.from(chance.subarray(used - length, used))
 }

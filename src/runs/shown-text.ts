@@ -1,7 +1,7 @@
 /**
  * The text of a step on its way to the disk: what a reader was shown is worth keeping when the step is cut, and not worth a
- * write for every piece. Pieces are gathered and told together, so that of a killed run at most the last second is missing;
- * those of all runs at the same moments, because many small writes in one go cost a fraction of as many apart.
+ * write for every piece. Pieces are gathered and told together, so that of a killed run at most the last two seconds are
+ * missing; those of all runs at the same moments, because many small writes in one go cost a fraction of as many apart.
  */
 import type { EventTail } from './event-log.ts'
 
@@ -12,7 +12,7 @@ export interface ShownText {
   readonly text: string
 }
 
-const GATHER_MS = 1000
+const GATHER_MS = 2000
 
 export interface ShownTextGatherer {
   /** A text that was told is void: that is told at once. */
@@ -23,7 +23,7 @@ export interface ShownTextGatherer {
   readonly stop: () => void
 }
 
-/** Calls all that wait, in one go, once a second while there are any. */
+/** Calls all that wait, in one go, every `GATHER_MS` while there are any. */
 export interface SharedMoment {
   wait(call: () => void): void
   stopWaiting(call: () => void): void
@@ -58,7 +58,7 @@ export function createSharedMoment(): SharedMoment {
   }
 }
 
-/** What a run shows is looked at once a second, not piece by piece; `tell` is called where there is more of it. */
+/** What a run shows is looked at now and then, not piece by piece; `tell` is called where there is more of it. */
 export function gatherShownText(
   moment: SharedMoment,
   tail: EventTail,

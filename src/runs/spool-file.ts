@@ -228,10 +228,10 @@ export class SpoolFile {
   #bytesOf(contents: readonly string[]): Buffer {
     const { maker, goodBytes } = this.#options
     // One frame for what is written at once: to seal is most of what a small one costs.
-    const parts = [...maker.frame(frameOf(contents))]
-    if (!this.#begun && goodBytes === undefined) parts.unshift(maker.head)
+    const frame = maker.frame(frameOf(contents))
+    const isFirst = !this.#begun && goodBytes === undefined
     this.#begun = true
-    return joined(parts)
+    return joined(isFirst ? [maker.head, ...frame] : frame)
   }
 
   /** Content and name at once: each is a wait for the disk, and they are not longer together than one alone. */

@@ -7,7 +7,7 @@
  * promised to anybody, and is passed over. Only a file whose very first frame is whole and opens with no key is told apart:
  * its secret is missing, or it is damaged, and somebody may still want it.
  */
-import { SALT_BYTES, type FrameCipher, type Sealer } from './sealer.ts'
+import { SALT_BYTES, SEAL_BYTES, type FrameCipher, type Sealer } from './sealer.ts'
 
 const MAGIC = Buffer.from('theloop4')
 const HEAD_BYTES = MAGIC.length + SALT_BYTES
@@ -17,7 +17,7 @@ const LENGTH_BYTES = 4
 export interface FrameMaker {
   /** What stands before the first frame. */
   readonly head: Buffer
-  /** The next frame, in pieces. */
+  /** The next frame, in pieces that are good until the one after it. */
   frame(content: string): readonly Buffer[]
 }
 
@@ -29,13 +29,13 @@ export function newFrames(sealer: Sealer, name: string): FrameMaker {
 
 function maker(cipher: FrameCipher, written: number): Pick<FrameMaker, 'frame'> {
   let number = written
+  const length = Buffer.alloc(LENGTH_BYTES)
   return {
     frame(content) {
-      const sealed = cipher.seal(content, number)
+      const [nonce, sealed, tag] = cipher.seal(content, number)
       number += 1
-      const length = Buffer.allocUnsafe(LENGTH_BYTES)
-      length.writeUInt32BE(sealed.reduce((sum, piece) => sum + piece.length, 0))
-      return [length, ...sealed]
+      length.writeUInt32BE(sealed.length + SEAL_BYTES)
+      return [length, nonce, sealed, tag]
     },
   }
 }

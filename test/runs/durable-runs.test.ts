@@ -270,7 +270,7 @@ test('calls decided are written before the first is sent, and each answer stands
   assert.deepEqual(await resultAt(), ['deferred', 'unknown'])
 })
 
-test('what was shown of a step that was cut stays, up to its last second, until a message keeps it', async (t) => {
+test('what was shown of a step that was cut stays, up to its last two seconds, until a message keeps it', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const directory = folder(t)
   const first = await live(t, directory)
@@ -289,19 +289,19 @@ test('what was shown of a step that was cut stays, up to its last second, until 
   show(0, 'Half ')
   show(5, 'of it')
   assert.deepEqual(await resultNow(), ['', []])
-  t.mock.timers.tick(1000)
+  t.mock.timers.tick(2000)
   show(10, ' and more')
   assert.deepEqual(await resultNow(), ['Half of it', ['error']])
   lease.append({ event: 'reset', data: { step: 1, reason: 'retry' } })
   assert.deepEqual(await resultNow(), ['', []])
   show(0, 'Other.')
-  t.mock.timers.tick(1000)
+  t.mock.timers.tick(2000)
   assert.deepEqual(await resultNow(), ['Other.', ['error']])
   show(6, ' And')
   record.messages.push(said(runId, 'Other. And'))
   record.attempting = null
   await lease.commit(record, 'tool_attempt')
-  t.mock.timers.tick(1000)
+  t.mock.timers.tick(2000)
   // Of the message now, and not stored twice.
   assert.deepEqual(await resultNow(), ['Other. And', ['tool_calls']])
 })

@@ -30,16 +30,16 @@ function open(t: TestContext, moment?: SharedMoment) {
   return { told, append, ...gatherer }
 }
 
-test('pieces are told together, once a second, and nothing where nothing came', (t) => {
+test('pieces are told together, every two seconds, and nothing where nothing came', (t) => {
   const { told, append } = open(t)
   append(delta(1, 0, 'a'))
-  t.mock.timers.tick(999)
+  t.mock.timers.tick(1999)
   append(delta(1, 1, 'b'))
   assert.deepEqual(told, [])
   t.mock.timers.tick(1)
   append({ event: 'reasoning', data: { step: 1, text: 'so' } })
   append(delta(1, 2, 'c'))
-  t.mock.timers.tick(1000)
+  t.mock.timers.tick(2000)
   t.mock.timers.tick(10_000)
   assert.deepEqual(told, [
     { step: 1, offset: 0, text: 'ab' },
@@ -55,7 +55,7 @@ test('what is void is told at once, and not what it voids; what is kept in a mes
   clear()
   t.mock.timers.tick(10_000)
   append(delta(2, 0, 'c'))
-  t.mock.timers.tick(1000)
+  t.mock.timers.tick(2000)
   assert.deepEqual(told, [
     { step: 1, offset: 0, text: '' },
     { step: 2, offset: 0, text: 'c' },
@@ -69,7 +69,7 @@ test('what several runs show is told in one go; of a run that has stopped nothin
   const told = () => runs.map((run) => run.told.map(({ text }) => text).join())
   const [a, b, c] = runs
   a.append(delta(1, 0, 'a'))
-  t.mock.timers.tick(600)
+  t.mock.timers.tick(1600)
   b.append(delta(1, 0, 'b'))
   t.mock.timers.tick(300)
   c.append(delta(1, 0, 'c'))
@@ -85,12 +85,12 @@ test('what several runs show is told in one go; of a run that has stopped nothin
   // It begins again with the next run.
   const next = open(t, moment)
   next.append(delta(1, 0, 'd'))
-  t.mock.timers.tick(1000)
+  t.mock.timers.tick(2000)
   assert.deepEqual(next.told, [{ step: 1, offset: 0, text: 'd' }])
 })
 
-test('whatever was shown and reset, what was told gives the same text up to the last second', (t) => {
-  const piece = fc.record({ text: fc.string({ maxLength: 4 }), reset: fc.boolean(), wait: fc.nat(1500) })
+test('whatever was shown and reset, what was told gives the same text up to the last two seconds', (t) => {
+  const piece = fc.record({ text: fc.string({ maxLength: 4 }), reset: fc.boolean(), wait: fc.nat(3000) })
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
       const { told, append, stop } = open(t)
@@ -105,7 +105,7 @@ test('whatever was shown and reset, what was told gives the same text up to the 
         t.mock.timers.tick(one.wait)
         assert.ok(text.startsWith(shownTextOf(told, 2)))
       }
-      t.mock.timers.tick(1000)
+      t.mock.timers.tick(2000)
       assert.equal(shownTextOf(told, 2), text)
       assert.equal(shownTextOf(told, 1), '')
       stop()
