@@ -98,6 +98,7 @@ const tell = (what: string, figure: string) => console.log(`${what.padEnd(58)}${
 
 async function measureLive(engine: Engine, chars: number): Promise<void> {
   const before = await engine.held()
+  const bytesBefore = bytesOf('.run')
   const going = await many(LIVE, AT_ONCE, () =>
     engine.client.start(runBody({ ...llm('holds'), tools, messages: history(chars) })),
   )
@@ -107,15 +108,12 @@ async function measureLive(engine: Engine, chars: number): Promise<void> {
   tell(`memory of a run that is going, ${what}`, kb((live - before) / LIVE))
   const open = await Promise.all(Array.from({ length: READERS }, (_, index) => read(going[index % LIVE] as Accepted)))
   tell('memory of a reader of a stream', kb(((await engine.held()) - live) / READERS))
-  tell(`STATE_DIR: a run that is going, ${what}`, kb(bytesOf('.run') / LIVE))
+  tell(`STATE_DIR: a run that is going, ${what}`, kb((bytesOf('.run') - bytesBefore) / LIVE))
   for (const request of open) request.on('error', () => {}).destroy()
   await many(LIVE, AT_ONCE, async () => engine.client.cancel(going.pop()?.run_id ?? ''))
   await timers.setTimeout(1000)
   tell('memory of a result that is kept', kb(((await engine.held()) - before) / LIVE))
-  tell(
-    'STATE_DIR: a result that is kept',
-    kb(bytesOf('.ended') / readdirSync(folder).filter((n) => n.endsWith('.ended')).length),
-  )
+  tell('STATE_DIR: a result that is kept', kb((bytesOf('.run') - bytesBefore) / LIVE))
 }
 
 async function measureWhole(name: string, engine: Engine): Promise<void> {

@@ -66,7 +66,7 @@ test('§7.3 killed in the middle of a text: failed, engine_restarted, delivered,
   const reader = await first.client.stream(accepted)
   await reader.event('delta')
   const lastId = reader.events.at(-1)?.id ?? ''
-  // What was shown is written within a second.
+  // What was shown is written within two seconds.
   const size = () => statSync(join(folder, `${accepted.run_id}.run`)).size
   const before = size()
   await within(

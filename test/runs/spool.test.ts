@@ -89,6 +89,28 @@ test('a frame cannot be moved: to another file, another place, or under another 
   assert.deepEqual(textsOf(Buffer.concat([bytes.subarray(0, first), other.bytes.subarray(other.ends[1])])), ['one'])
 })
 
+test('no nonce is used twice under a key: not within a file, not in another, not by whoever takes a file up again', () => {
+  const one = createSealer(['the-first-secret'])
+  const nonceOf = (frame: readonly Buffer[]) => Buffer.concat(frame).toString('hex', 4, 16)
+  const nonces: string[] = []
+  const filled = Array.from({ length: 3 }, () => {
+    const maker = newFrames(one, 'a.run')
+    const parts = [maker.head]
+    for (let index = 0; index < 300; index += 1) {
+      const frame = Buffer.concat(maker.frame('text'))
+      nonces.push(nonceOf([frame]))
+      parts.push(frame)
+    }
+    return Buffer.concat(parts)
+  })
+  for (const bytes of [...filled, ...filled]) {
+    const scan = scanFrames(bytes, 'a.run', one)
+    assert.ok(scan.kind === 'read')
+    for (let index = 0; index < 3; index += 1) nonces.push(nonceOf(scan.maker.frame('text')))
+  }
+  assert.equal(new Set(nonces).size, 918)
+})
+
 test('what is sealed shows nothing of its content, and no two files the same', () => {
   const one = fileOf(['a very secret text'])
   assert.ok(!one.bytes.includes('secret'))
