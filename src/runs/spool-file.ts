@@ -120,12 +120,6 @@ export class SpoolFile {
     })
   }
 
-  /** What waits for the end of the turn is of no use any more, and is not written. */
-  drop(): void {
-    for (const { synced, told } of this.#given) if (!synced) told(null)
-    this.#given = this.#given.filter(({ synced }) => synced)
-  }
-
   /** What has become of everything given so far. */
   async settled(): Promise<WriteFault> {
     this.#flush()

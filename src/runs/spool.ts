@@ -110,8 +110,6 @@ export class Spool {
     const file = this.#live.get(runId)
     this.#live.delete(runId)
     if (file !== undefined) {
-      // What led to the end is of no use behind it.
-      file.drop()
       if ((await this.#endIn(file, runName(runId), runId, contents)) === null) return null
       await file.rest()
     }

@@ -217,7 +217,7 @@ test('what comes between two requests is one write, made before the second leave
   assert.equal(writes.length, 3)
   const next = await live(t, snapshot(t, directory))
   assert.equal((JSON.parse((await next.store.get(runId))?.result?.json ?? '') as RunResult).steps, 5)
-  // Behind its end nothing of a run is written but that.
+  // What was to be written soon goes with the end.
   record.steps += 1
   await lease.commit(record, 'step')
   await lease.finish(record, { json: '{}', status: 'completed' }, done)
@@ -304,6 +304,19 @@ test('what was shown of a step that was cut stays, up to its last two seconds, u
   t.mock.timers.tick(2000)
   // Of the message now, and not stored twice.
   assert.deepEqual(await resultNow(), ['Other. And', ['tool_calls']])
+})
+
+test('once no run goes on, nobody looks for what is shown', async (t) => {
+  const first = await live(t, folder(t))
+  const begun = t.mock.method(globalThis, 'setInterval')
+  const ended = t.mock.method(globalThis, 'clearInterval')
+  const runs = [await first.begin({ idempotency_key: 'k1' }), await first.begin({ idempotency_key: 'k2' })] as const
+  const counts = () => [begun.mock.callCount(), ended.mock.callCount()]
+  assert.deepEqual(counts(), [1, 0])
+  await first.finish(runs[0])
+  assert.deepEqual(counts(), [1, 0])
+  await first.finish(runs[1])
+  assert.deepEqual(counts(), [1, 1])
 })
 
 test('a run has one file, from its beginning to its ack, and of its request only what its end is told with is in it', async (t) => {

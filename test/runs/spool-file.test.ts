@@ -62,15 +62,6 @@ test('what is waited for takes all with it that was to be written soon, and what
   assert.deepEqual(frames, ['begun', '1\n2\n3', '4'])
 })
 
-test('what is dropped is not written, and whoever waits for it goes on', async (t) => {
-  const { file, frames } = await openFile(t)
-  const waiting = [file.append(['1'], 'soon'), file.append(['2'], 'now')]
-  file.drop()
-  assert.deepEqual(await Promise.all(waiting), [null, null])
-  await turn()
-  assert.deepEqual(frames, ['begun'])
-})
-
 test('a file is given back once what waited for the end of the turn is written', async (t) => {
   const { file, frames } = await openFile(t)
   void file.append(['1'], 'soon')
