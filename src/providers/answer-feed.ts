@@ -9,6 +9,7 @@
 import { parseJson } from '../contract/json.ts'
 import { contentEncodings } from '../egress/content-encodings.ts'
 import type { Reader } from './dialect.ts'
+import { isEndMark } from './end-mark.ts'
 import { BEGINNINGS, EventStream } from './event-stream.ts'
 import type { ForeignLine } from './foreign-line.ts'
 
@@ -170,5 +171,5 @@ export class AnswerFeed {
 
 /** Data that lost its end parses as nothing, save for the two forms a stream can end in. */
 function isWhole(data: string): boolean {
-  return data.trim() === '[DONE]' || parseJson(data).ok
+  return isEndMark(data) || parseJson(data).ok
 }

@@ -1,16 +1,8 @@
 /** A chunk in the form of chat completions: what every dialect of that form asks of it first. */
 import type { AnswerProgress } from './answer-progress.ts'
+import { isEndMark } from './end-mark.ts'
 import { malformed } from './provider-fault.ts'
 import { isObject, list, parseEvent, place, type WireObject } from './wire-value.ts'
-
-const DONE = '[DONE]'
-/** The mark and some white space round it: longer data is not worth a look. */
-const LONGEST_MARK = 16
-
-/** The end mark that stands where a chunk would. */
-function isEndMark(data: string): boolean {
-  return data.length <= LONGEST_MARK && data.trim().toUpperCase() === DONE
-}
 
 /** undefined: there is no chunk to read, and what follows from that is in `progress`. */
 export function nextChunk(progress: AnswerProgress, data: string): unknown {

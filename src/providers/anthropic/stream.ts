@@ -10,6 +10,7 @@ import type { Tool } from '../../contract/run-request.ts'
 import type { ModelPart } from '../../engine/ports.ts'
 import { MAX_CALLS } from '../arguments.ts'
 import type { DialectCall, ProviderFault, Reader, Reading, Sink } from '../dialect.ts'
+import { isEndMark } from '../end-mark.ts'
 import type { Profile } from '../profile.ts'
 import { providerErrorIn } from '../provider-error.ts'
 import { errorEventFault, malformed, streamFault } from '../provider-fault.ts'
@@ -57,7 +58,7 @@ export class AnthropicReader implements Reader {
     if (this.progress === 'closed' || data === '') return
     const event = parseEvent(data)
     // Compatible servers send the end mark of another API; it says nothing of whether the message is whole.
-    if (event === undefined && data.trim() === '[DONE]') return
+    if (event === undefined && isEndMark(data)) return
     if (event === undefined) this.#fail(malformed('one event of the stream is not JSON'))
     else if (isObject(event)) this.#event(event, name, data)
   }

@@ -9,6 +9,7 @@ import { parseJson, type Json, type JsonObject } from '../../contract/json.ts'
 import type { ModelPart } from '../../engine/ports.ts'
 import { argumentsText, MAX_CALLS } from '../arguments.ts'
 import type { DialectCall, ProviderFault, Reader, Reading, Sink } from '../dialect.ts'
+import { isEndMark } from '../end-mark.ts'
 import { providerErrorIn } from '../provider-error.ts'
 import { errorEventFault, malformed } from '../provider-fault.ts'
 import { isObject, list, parseEvent, text, type WireObject } from '../wire-value.ts'
@@ -19,11 +20,6 @@ import { unwrapped } from './parallel-call.ts'
 import { pieceRules, type PieceRule } from './piece-rules.ts'
 import { responsesStop } from './stop-reason.ts'
 import { responsesUsage } from './usage.ts'
-
-/** Sent by gateways at the end of every stream; says nothing of whether the response is whole. */
-const DONE = '[DONE]'
-/** The mark and some white space round it: longer data is not worth a look. */
-const LONGEST_MARK = 16
 
 /** The statuses a response can end with; the events that bring it bear the same names. */
 const FINAL: ReadonlySet<string> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
@@ -61,7 +57,8 @@ export class ResponsesReader implements Reader {
 
   event(name: string | undefined, data: string): void {
     if (this.progress === 'closed' || data === '') return
-    if (data.length <= LONGEST_MARK && data.trim() === DONE) {
+    // Of a gateway; it says nothing of whether the response is whole.
+    if (isEndMark(data)) {
       this.progress = 'closed'
       return
     }
