@@ -57,7 +57,7 @@ const OWN_KEY = 'its key comes with the request: the environment has none for it
 const SCHEMA = { form: 'json_schema' } as const
 
 /** Tags are looked for at the beginning of an answer, and mean nothing anywhere else. */
-const local: ProfileRow = { stops: 16, chat: { thinkTags: 'tagged' } }
+const local: ProfileRow = { stops: 16, chat: { thinkTags: true } }
 
 const GROQ: ModelTable<ProfileRow> = {
   groups: [
@@ -133,7 +133,7 @@ export const compatibleServers: ReadonlyMap<string, CompatibleServer> = new Map<
       row: (model) => ({
         baseUrl: 'https://api.groq.com/openai/v1',
         family: 'groq',
-        chat: { maxTokensField: 'max_completion_tokens', thinkTags: 'tagged' },
+        chat: { maxTokensField: 'max_completion_tokens', thinkTags: true },
         facts: { notes: [OWN_KEY] },
         ...rulesFor(GROQ, model),
       }),
@@ -150,7 +150,7 @@ export const compatibleServers: ReadonlyMap<string, CompatibleServer> = new Map<
           reasoning: { enabled: true },
           reasoning_effort: capped(level),
         })),
-        chat: { thinkTags: 'tagged' },
+        chat: { thinkTags: true },
         facts: { notes: [OWN_KEY] },
       }),
     },

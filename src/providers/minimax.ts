@@ -95,7 +95,7 @@ export function minimaxChatRow(model: string): ProfileRow {
     baseUrl: 'https://api.minimax.io/v1',
     family: 'minimax-chat',
     extraBody: { reasoning_split: true },
-    chat: { maxTokensField: 'max_completion_tokens', emptyContent: '', thinkTags: 'tagged', repeatsDetails: true },
+    chat: { maxTokensField: 'max_completion_tokens', emptyContent: '', thinkTags: true, repeatsDetails: true },
     facts: { cache: 'automatic', notes: [REGION, LEAST] },
   }
 }

@@ -121,22 +121,19 @@ interface AnthropicRules {
 }
 
 export interface ChatRules {
-  readonly systemRole: 'system' | 'developer'
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens'
   /** Asks for usage by `stream_options`. */
   readonly streamOptions: boolean
-  /** `content` of an assistant message that only calls tools; `omit` leaves the field out. */
-  readonly emptyContent: null | '' | 'omit'
+  /** `content` of an assistant message that only calls tools. */
+  readonly emptyContent: null | ''
   /** Adjacent messages of one role are merged: for servers that demand alternation. */
   readonly alternates: boolean
   /** Words of the assistant where a user's would follow a tool's, for servers that refuse that; null: none. */
   readonly afterTools: string | null
-  /** `tagged`: reasoning stands in the content between `<think>` tags; `open`: the first tag is in the prompt already. */
-  readonly thinkTags: 'off' | 'tagged' | 'open'
+  /** Reasoning may stand in the content between `<think>` tags. */
+  readonly thinkTags: boolean
   /** A piece of `reasoning_details` may hold the whole text so far. */
   readonly repeatsDetails: boolean
-  /** The field that takes `Ask.cacheKey`; null: none. */
-  readonly cacheKeyField: string | null
   readonly seedField: 'seed' | 'random_seed'
   /** Fields of every request with tools. */
   readonly withTools: JsonObject
@@ -180,15 +177,13 @@ const COMPATIBLE: Profile = {
   maxTokensMost: null,
   anthropic: { betas: [], cacheControl: false, emptySignature: false, propertyNames: null, wrapsArguments: false },
   chat: {
-    systemRole: 'system',
     maxTokensField: 'max_tokens',
     streamOptions: true,
     emptyContent: null,
     alternates: false,
     afterTools: null,
-    thinkTags: 'off',
+    thinkTags: false,
     repeatsDetails: false,
-    cacheKeyField: null,
     seedField: 'seed',
     withTools: {},
   },

@@ -18,14 +18,10 @@ export interface Split {
 
 export class ThinkTags {
   /** `start`: text or a tag may follow; `inside`: reasoning until the tag; `text`: the rest is text. */
-  #mode: 'start' | 'inside' | 'text'
+  #mode: 'start' | 'inside' | 'text' = 'start'
   #held = ''
   /** Blank lines between the tag and the answer belong to the tag. */
   #afterReasoning = false
-
-  constructor(mode: 'tagged' | 'open') {
-    this.#mode = mode === 'open' ? 'inside' : 'start'
-  }
 
   push(piece: string): Split {
     if (this.#mode === 'text') return { reasoning: '', text: piece }

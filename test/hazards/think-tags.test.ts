@@ -25,13 +25,13 @@ import { sharedWorld } from '../fakes/vendors/vendor-world.ts'
 
 const world = sharedWorld()
 
-function modeOf(profile: string): 'off' | 'tagged' | 'open' {
-  return builtIn.profile({ ...targetOf('openai-compatible', 'a-model'), profile })?.chat.thinkTags ?? 'off'
+function isTagged(profile: string): boolean {
+  return builtIn.profile({ ...targetOf('openai-compatible', 'a-model'), profile })?.chat.thinkTags === true
 }
 
 const profiles = [...compatibleServers.keys()]
-const tagged = profiles.filter((profile) => modeOf(profile) === 'tagged')
-const untagged = profiles.filter((profile) => modeOf(profile) === 'off')
+const tagged = profiles.filter(isTagged)
+const untagged = profiles.filter((profile) => !isTagged(profile))
 
 const says =
   (...pieces: readonly string[]): Play =>

@@ -38,7 +38,7 @@ export class GigachatReader implements Reader {
     this.#sink = sink
     this.#family = profile.family
     // Some models write their reasoning into the content.
-    this.#text = new AnswerText(sink, new ThinkTags('tagged'), (piece) => this.#think(piece))
+    this.#text = new AnswerText(sink, new ThinkTags(), (piece) => this.#think(piece))
   }
 
   get progress(): Reader['progress'] {

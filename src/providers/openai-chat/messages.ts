@@ -38,7 +38,7 @@ export function chatMessages(call: DialectCall): ChatMessages {
   const drafts: Draft[] = []
   const add = (message: JsonObject | null): void => append(drafts, message, profile.chat)
   const system = systemText(call, 'response_format')
-  if (system.trim() !== '') add({ role: profile.chat.systemRole, content: system })
+  if (system.trim() !== '') add({ role: 'system', content: system })
   for (const turn of turns) {
     if (turn.kind === 'user') {
       add(userMessage(turn.message, turn.index, call, warnings))
@@ -148,7 +148,7 @@ function assistantMessage(message: AssistantMessage, ids: WireIds, call: Dialect
   const content = parts.length === 0 ? said : [...parts, ...spoken]
   return {
     role: 'assistant',
-    ...(content !== '' ? { content } : chat.emptyContent === 'omit' ? {} : { content: chat.emptyContent }),
+    content: content === '' ? chat.emptyContent : content,
     ...fields,
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
   }

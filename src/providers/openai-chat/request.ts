@@ -19,10 +19,9 @@ import { extraFields, omitsTools, wireParams, type WireParams } from '../wire-pa
 import { chatMessages } from './messages.ts'
 
 export function chatRequest(call: DialectCall): ProviderRequest {
-  const { ask, target, profile } = call
+  const { target, profile } = call
   const params = wireParams(call)
   const { messages, warnings } = chatMessages(call)
-  const { cacheKeyField } = profile.chat
   const body = {
     model: target.model,
     stream: true,
@@ -30,7 +29,6 @@ export function chatRequest(call: DialectCall): ProviderRequest {
       ? { stream_options: { include_usage: true } }
       : {}),
     ...paramFields(params, call),
-    ...(cacheKeyField === null || ask.cacheKey === null ? {} : { [cacheKeyField]: ask.cacheKey }),
     ...formFields(call),
     ...toolFields(call, params),
     messages,

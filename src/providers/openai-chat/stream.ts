@@ -36,7 +36,7 @@ export class ChatReader implements Reader {
   constructor(sink: Sink, { ask, profile }: DialectCall) {
     this.#family = profile.family
     this.#reasoning = new ReasoningGather(sink, profile.chat.repeatsDetails)
-    const tags = profile.chat.thinkTags === 'off' ? null : new ThinkTags(profile.chat.thinkTags)
+    const tags = profile.chat.thinkTags ? new ThinkTags() : null
     this.#text = new AnswerText(sink, tags, (piece) => this.#reasoning.push(piece, 'tags'))
     this.#calls = new ToolCalls(new Set(ask.tools.map((tool) => tool.name)))
   }

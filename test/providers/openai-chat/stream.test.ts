@@ -26,8 +26,8 @@ function reading(...events: unknown[]) {
   return read(CALL, events)
 }
 
-function tagged(mode: 'tagged' | 'open', ...events: unknown[]) {
-  const facts: CallFacts = { profile: (row) => ({ ...row, chat: { ...row.chat, thinkTags: mode } }) }
+function tagged(...events: unknown[]) {
+  const facts: CallFacts = { profile: (row) => ({ ...row, chat: { ...row.chat, thinkTags: true } }) }
   return read(dialectCall(facts), events)
 }
 
@@ -327,18 +327,16 @@ test('details beside a field are kept, and only the field is shown; encrypted de
 
 test('PS-38: reasoning between tags is no text where the profile knows of them; elsewhere tags are text', () => {
   const events = [TX('<thi'), TX('nk>secret</th'), TX('ink>\n\nAnswer'), FIN('stop')]
-  const { heard, parts } = tagged('tagged', ...events)
+  const { heard, parts } = tagged(...events)
   assert.deepEqual([heard.shown(), heard.thought()], ['Answer', 'secret'])
   assert.partialDeepStrictEqual(parts[0] ?? {}, { type: 'reasoning', provider_data: { field: 'tags' } })
   assert.equal(reading(...events).heard.shown(), '<think>secret</think>\n\nAnswer')
-  assert.equal(tagged('tagged', TX('2 < 3 and <b>'), FIN('stop')).heard.shown(), '2 < 3 and <b>')
-  assert.equal(tagged('tagged', TX('<thi'), FIN('stop')).heard.shown(), '<thi')
-  assert.equal(tagged('open', TX('hm</think>42'), FIN('stop')).heard.shown(), '42')
+  assert.equal(tagged(TX('2 < 3 and <b>'), FIN('stop')).heard.shown(), '2 < 3 and <b>')
+  assert.equal(tagged(TX('<thi'), FIN('stop')).heard.shown(), '<thi')
 })
 
 test('PS-39: the same reasoning in the content and in a field is shown once', () => {
   const { heard } = tagged(
-    'tagged',
     chunk({ content: '<think>pl', reasoning_content: 'pl' }),
     chunk({ content: 'an</think>Hi', reasoning_content: 'an' }),
     FIN('stop'),
