@@ -187,6 +187,18 @@ test('pauses are kept to the millisecond, between pieces, before the headers and
   assert.equal(tap.attempts()[0]?.first_token_ms, 300)
 })
 
+test('a long text without a pace lets others have their turn, and a cancel ends it', async (t) => {
+  const { ask, tap } = openChain(t, { egress: shut })
+  const { signal, stop } = interruption()
+  const long = 'x'.repeat(2_000_000)
+  const asked = ask(askOf([scripted([[{ text: long }]])]), signal)
+  for (let turns = 0; turns < 20; turns += 1) await turn()
+  stop('cancelled')
+  const answer = await asked
+  assert.equal(answer.kind, 'interrupted')
+  assert.ok(tap.inView().length > 0 && tap.inView().length < long.length)
+})
+
 test('PS-22: a silent model meets the same deadlines as any other', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_000_000 })
   const { ask, tap } = openChain(t, { egress: shut })

@@ -19,6 +19,9 @@ export interface Play {
   readonly tries: number
 }
 
+/** A few milliseconds' work for the whole engine. */
+const PIECES_A_TURN = 256
+
 /** What sends the requests of a scripted model. */
 export function playScript(play: Play): Egress['request'] {
   return async ({ signal }) => {
@@ -109,6 +112,8 @@ async function* said(
 ): AsyncGenerator<Uint8Array> {
   told.bytes += Buffer.byteLength(text)
   for (const [index, piece] of piecesOf(text, chunk ?? undefined).entries()) {
+    // What has no pace of its own would else go on to its end before anything else has its turn, a cancel included.
+    if (index % PIECES_A_TURN === PIECES_A_TURN - 1) await nextTurn()
     if (index > 0) await hold(paceMs ?? 0, signal)
     yield deltaChunk(head, { [field]: piece })
   }
@@ -142,6 +147,10 @@ function* counts(head: ChunkHead, { usage }: UsageMove, told: Told): Generator<U
 function estimated(ask: Ask, told: Told): NonNullable<UsageMove['usage']> {
   const input = Buffer.byteLength(ask.system) + Buffer.byteLength(JSON.stringify(ask.messages))
   return { input_tokens: estimateTokens(input), output_tokens: estimateTokens(told.bytes) }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 /** Goes on after `ms`, at once for 0; throws when the answer was stopped by then. */
