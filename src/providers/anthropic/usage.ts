@@ -24,8 +24,10 @@ export function overlaid(earlier: JsonObject | null, later: JsonObject): JsonObj
 
 const INPUT: ReadonlySet<string> = new Set(['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'])
 
+/** Of an input that was counted before nothing is left, not even what came from a cache or went into one. */
 function isUncounted(earlier: JsonObject | null, later: JsonObject): boolean {
-  return tokenCount(later['input_tokens']) === 0 && (tokenCount(earlier?.['input_tokens']) ?? 0) > 0
+  if (tokenCount(later['input_tokens']) !== 0 || (tokenCount(earlier?.['input_tokens']) ?? 0) === 0) return false
+  return [...INPUT].every((field) => (tokenCount(later[field]) ?? 0) === 0)
 }
 
 /** It holds an output count, and not only zeros, which a gateway sends that never counted. */

@@ -567,3 +567,22 @@ test('LC-14: calls beyond 256 are not kept, and what is said behind them is', ()
   assert.ok(parts.every((part) => part.type !== 'tool_call' || part.argsText === ''))
   assert.deepEqual([heard.shown(), parts.at(-1)], ['Hi', { type: 'text', text: 'Hi' }])
 })
+
+test('AC-03: an input that turns out to be read from the cache as a whole is counted once', () => {
+  const told = { input_tokens: 0, cache_read_input_tokens: 9000, cache_creation_input_tokens: 0, output_tokens: 7 }
+  const { usage } = reading(
+    start({ input_tokens: 9000, output_tokens: 1 }),
+    TEXT,
+    words(0, 'x'),
+    finish('end_turn', told),
+    END,
+  )
+  assert.deepEqual(usage?.tokens, {
+    input_tokens: 0,
+    cache_read_tokens: 9000,
+    cache_write_tokens: 0,
+    output_tokens: 7,
+    reasoning_tokens: 0,
+    total_tokens: 9007,
+  })
+})
