@@ -26,18 +26,27 @@ export function isEmptyUsage(usage: JsonObject): boolean {
 
 /**
  * One more usage object of the same answer: its figures are running totals, so they replace and are never added. One that tells
- * only some of them, or nothing that makes sense, leaves the others as they were.
+ * only some of them, or nothing that makes sense, leaves the others as they were; so does the zero of a gateway that writes one
+ * for a prompt which was counted before.
  */
 export function laterUsage(earlier: JsonObject | null, later: JsonObject): JsonObject {
-  if (earlier === null || (countIn(later, ...PROMPT) !== null && countIn(later, ...COMPLETION) !== null)) return later
-  const told = Object.entries(later).filter(
-    ([field, value]) =>
-      (typeof value === 'object' && value !== null) || !COUNTED.has(field) || tokenCount(value) !== null,
-  )
+  const prompt = countIn(later, ...PROMPT)
+  const uncounted = prompt === 0 && (countIn(earlier, ...PROMPT) ?? 0) > 0
+  if (earlier === null || (prompt !== null && !uncounted && countIn(later, ...COMPLETION) !== null)) return later
+  const told = Object.entries(later).filter(([field, value]) => {
+    if (uncounted && !OF_COMPLETION.has(field)) return false
+    return (typeof value === 'object' && value !== null) || !COUNTED.has(field) || tokenCount(value) !== null
+  })
   const { total_tokens: _, ...kept } = earlier
   return { ...kept, ...Object.fromEntries<JsonObject[string]>(told) }
 }
 
+const OF_COMPLETION: ReadonlySet<string> = new Set([
+  ...COMPLETION,
+  'completion_tokens_details',
+  'output_tokens_details',
+  'reasoning_tokens',
+])
 const COUNTED: ReadonlySet<string> = new Set([...PROMPT, ...COMPLETION, 'total_tokens'])
 
 /**

@@ -129,3 +129,15 @@ test('usage: null in a later chunk takes nothing away', () => {
     5,
   )
 })
+
+test('a zero for a prompt that was counted before says nothing of it', () => {
+  const counted = { prompt_tokens: 100, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 80 } }
+  const last = {
+    prompt_tokens: 0,
+    completion_tokens: 50,
+    total_tokens: 50,
+    prompt_tokens_details: { cached_tokens: 0 },
+  }
+  const { rawUsage } = streamed({ choices: [], usage: counted }, { choices: [], usage: last })
+  assert.deepEqual(counts(rawUsage), [20, 80, 0, 50, 0, 150])
+})
