@@ -27,8 +27,16 @@ export type CallArguments = Pick<ModelCall, 'args' | 'fault'>
  */
 export function argumentsText(value: unknown): string {
   if (typeof value === 'string') return value
-  return value === undefined || value === null ? '' : JSON.stringify(value)
+  if (value === undefined || value === null) return ''
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return TOO_DEEP
+  }
 }
+
+/** No JSON: what nests so deep that it cannot be written is judged as what cannot be read. */
+const TOO_DEEP = '[nested too deep]'
 
 /**
  * @param ending what is known of the end of the text: it is `whole`; it `may` have been cut (the answer ended early or by

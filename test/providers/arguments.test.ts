@@ -3,6 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { readArguments } from '../../src/providers/arguments.ts'
+import { dialectCall, read } from './dialect-call.ts'
+import { readAnswer } from './gigachat/gigachat-call.ts'
+import { read as readResponse } from './openai-responses/hear.ts'
 
 function args(text: string): unknown {
   const read = readArguments(text, 'whole')
@@ -107,4 +110,38 @@ test('JS-05: of the same key twice the last one stands', () => {
 test('digits that a double cannot hold are kept', () => {
   const read = readArguments('{"id":12345678901234567890,"sum":0.12345678901234567890}', 'whole')
   assert.equal(JSON.stringify(read.args), '{"id":12345678901234567890,"sum":0.12345678901234567890}')
+})
+
+test('JS-04: a call whose arguments come as a value that nests too deep is one that cannot be read, at every API', () => {
+  const claude = dialectCall({ provider: 'anthropic', model: 'claude-opus-4-8' })
+  const usage = { input_tokens: 1, output_tokens: 1 }
+  const tail = [
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage },
+    { type: 'message_stop' },
+  ]
+  const head = { type: 'message_start', message: { id: 'm', content: [], usage } }
+  const block = (input: string) =>
+    `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":${input}}}`
+  const ended = { type: 'response.completed', response: { id: 'r', status: 'completed', output: [], usage } }
+  for (const depth of [150, 30_000]) {
+    const deep = `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
+    const calls = `[{"index":0,"id":"x","function":{"name":"f","arguments":${deep}}}]`
+    const piece = `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":${deep}}}`
+    const item = `{"type":"function_call","call_id":"c","name":"f","arguments":${deep},"status":"completed"}`
+    const delta = `{"function_call":{"name":"f","arguments":${deep}}}`
+    for (const { complete, parts } of [
+      read(dialectCall({}), [`{"choices":[{"delta":{"tool_calls":${calls}},"finish_reason":"tool_calls"}]}`]),
+      read(claude, [head, block(deep), ...tail]),
+      read(claude, [head, block('{}'), piece, ...tail]),
+      readResponse(dialectCall({ provider: 'openai', model: 'gpt-5.5' }), [
+        `{"type":"response.output_item.done","output_index":0,"item":${item}}`,
+        ended,
+      ]),
+      readAnswer([`{"choices":[{"delta":${delta},"finish_reason":"function_call"}]}`]),
+    ]) {
+      const faults = parts.map((part) => (part.type === 'tool_call' ? [part.tool, part.fault] : part.type))
+      assert.deepEqual([complete, faults], [true, [['f', 'not_json']]])
+    }
+  }
 })

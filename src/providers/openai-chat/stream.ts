@@ -147,7 +147,7 @@ export class ChatReader implements Reader {
   }
 
   #fragments(entries: readonly unknown[], data: string | null): void {
-    const exact = data !== null && entries.some(hasObjectArguments) ? losslessCalls(data) : entries
+    const exact = data !== null && entries.some(hasObjectArguments) ? losslessCalls(data, entries) : entries
     for (const entry of exact) if (isObject(entry)) this.#progress.count(this.#calls.fragment(entry))
     if (this.#calls.size > 0) this.#progress.started = true
   }
@@ -214,10 +214,11 @@ function hasObjectArguments(entry: unknown): boolean {
   return typeof args === 'object' && args !== null
 }
 
-/** The fragments of a chunk, read again so that numbers keep their digits. */
-function losslessCalls(data: string): readonly unknown[] {
+/** The fragments of a chunk, read again so that numbers keep their digits; as they are where they nest too deep for that. */
+function losslessCalls(data: string, entries: readonly unknown[]): readonly unknown[] {
   const parsed = parseJson(data)
-  const choice = parsed.ok && isObject(parsed.value) ? firstChoice(parsed.value) : null
+  if (!parsed.ok) return entries
+  const choice = isObject(parsed.value) ? firstChoice(parsed.value) : null
   const delta = choice === null ? null : (choice['delta'] ?? choice['message'])
   const told = isObject(delta) ? delta['tool_calls'] : []
   return isObject(told) ? [told] : list(told)
