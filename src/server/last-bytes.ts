@@ -16,6 +16,8 @@ export function createLastBytes(): LastBytes {
   const watched = new Set<ServerResponse>()
   return {
     watch(response) {
+      // Its reader has gone before there was anything to take: nothing more is told of it.
+      if (response.destroyed) return
       watched.add(response)
       response.once('close', () => watched.delete(response))
     },

@@ -461,6 +461,19 @@ test('who never takes the answer holds up a closing server no longer than it is 
   await server.lastBytes(new AbortController().signal)
 })
 
+test('who left before the answer holds up no closing server', async (t) => {
+  const { port, runs, server } = await startServer(t)
+  runs.add()
+  const waiting = net.connect(port, '127.0.0.1')
+  waiting.write(`POST /runs/${ID}/cancel?token=${RUN_TOKEN} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`)
+  await eventually(() => runs.waits.size === 1)
+  waiting.destroy()
+  await eventually(() => runs.waits.size === 0)
+  // What was said to nobody has been said.
+  assert.equal((await call(port, { path: '/health' })).status, 200)
+  await server.lastBytes(AbortSignal.timeout(60_000))
+})
+
 test('a hundred waiting callers at once cause no warning', async (t) => {
   const { port, runs } = await startServer(t)
   runs.add()
