@@ -2,9 +2,9 @@
  * From the bytes of a 2xx answer to the reader of its dialect: UTF-8, then server-sent events, or one JSON document where a
  * server answers with that. It opens nothing, waits for nothing and never throws; what cannot be read is `fault`.
  *
- * The content type is a hint only. A body that begins with `{` or `[` is one JSON document whatever it is called; without
- * `text/event-stream` it is a stream only if it begins with a field of one. Everything is bounded: one event, one document,
- * the whole answer. Time is linear in the bytes, however small their pieces.
+ * The content type is a hint only. A body that begins with `{` or `[` is one JSON document whatever it is called, and where it is
+ * none, the stream that it is called; without `text/event-stream` it is a stream only if it begins with a field of one.
+ * Everything is bounded: one event, one document, the whole answer. Time is linear in the bytes, however small their pieces.
  */
 import { parseJson } from '../contract/json.ts'
 import { contentEncodings } from '../egress/content-encodings.ts'
@@ -148,10 +148,17 @@ export class AnswerFeed {
   }
 
   #readDocument(whole: boolean): void {
-    const parsed = parseJson(this.#document.join(''))
+    const text = this.#document.join('')
+    const parsed = parseJson(text)
     this.#document.length = 0
-    if (parsed.ok) this.#reader.document(parsed.value)
-    else if (whole) this.fault = `${this.#named()} and a body that is no whole JSON document: ${parsed.reason}`
+    if (parsed.ok) return this.#reader.document(parsed.value)
+    // It may be a stream all the same, of which the first line has lost its field.
+    if (this.#saysStream()) {
+      this.#stream.feed(text)
+      this.#stream.end()
+    }
+    if (whole && this.#reader.progress === 'open')
+      this.fault ??= `${this.#named()} and a body that is no whole JSON document: ${parsed.reason}`
   }
 
   #saysStream(): boolean {

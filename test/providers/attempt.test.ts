@@ -265,6 +265,17 @@ test('PS-20: one JSON document instead of a stream is the same answer, whatever 
   }
 })
 
+test('PS-18: a stream whose first line lost its field is read as a stream, for what it says', async (t) => {
+  const error =
+    '{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}\n\ndata: [DONE]\n\n'
+  const { outcome } = await read(t, error)
+  assert.equal(outcome.fault?.class, 'quota')
+  const { outcome: answer, shown } = await read(t, (TX('Hi') + FIN() + DONE).slice('data: '.length))
+  assert.deepEqual([answer.end, shown], ['answer', 'Hi'])
+  const { outcome: cut } = await read(t, '{"choices": [secret-words\n\ndata: {"choi')
+  assert.match(cut.fault?.detail ?? '', /no whole JSON document/)
+})
+
 test('PS-23: blank lines before a document mean nothing', async (t) => {
   const { outcome } = await read(t, `\n\n\r\n ${JSON.stringify(DOCUMENT)}`, { type: 'application/json' })
   assert.equal(outcome.end, 'answer')
