@@ -2,10 +2,8 @@
  * The time of one attempt: what has happened when, and one timer for whatever is due next (`attempt-deadlines.ts` decides). It
  * looks at the time stamps when it fires, so that a chunk costs no timer.
  */
+import { LONGEST_TIMER_MS } from '../contract/longest-timer.ts'
 import { type AttemptLimits, type AttemptTimes, type Due, nextDue } from './attempt-deadlines.ts'
-
-/** Longer delays overflow setTimeout and fire at once. */
-const LONGEST_TIMER_MS = 2_147_483_647
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 

@@ -6,6 +6,7 @@
  * line at once. A place is given back once, however often `release` is called. Memory: a key with nothing under way is a
  * window in a bounded list, the least recently used of which is forgotten. All in memory and of this process only.
  */
+import { LONGEST_TIMER_MS } from '../contract/longest-timer.ts'
 import type { KeyGate, KeySlot } from '../engine/ports.ts'
 import { mayStart, next, openWindow, type KeyWindow } from './key-window.ts'
 
@@ -70,9 +71,6 @@ function placeOf(sessions: ReadonlyMap<string, ReadonlySet<Waiter>>, session: st
 }
 
 type SlotOutcome = Parameters<KeySlot['release']>[0]
-
-/** Longer delays overflow setTimeout and fire at once. */
-const LONGEST_TIMER_MS = 2_147_483_647
 
 export interface ReadableKeyGate extends KeyGate {
   gauge(): KeyGateGauge

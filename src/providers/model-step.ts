@@ -8,6 +8,7 @@
  * Time: nothing goes on beyond `deadlineAt`. It is the run's own deadline, whose signal is due in the same moment, so the
  * sockets are closed and the signal is waited for. `giveUpAt` counts between attempts and until an attempt shows text.
  */
+import { LONGEST_TIMER_MS } from '../contract/longest-timer.ts'
 import type { Target } from '../contract/run-request.ts'
 import { timeLimit } from '../egress/time-limit.ts'
 import type { Ask, KeyGate, KeySlot, ModelPort, ProviderFailure, StepAnswer, StepTap } from '../engine/ports.ts'
@@ -53,7 +54,6 @@ type Failed = { readonly kind: 'failure'; readonly failure: ProviderFailure; rea
 const SIGNAL_GRACE_MS = 5_000
 /** A timer may fire a moment before the clock says so; the loop must find the time passed. */
 const EARLY_MS = 1
-const LONGEST_TIMER_MS = 2_147_483_647
 /** Of the time that is left: the model needs some too. */
 const FETCH_SHARE = 0.5
 

@@ -1,7 +1,5 @@
 /** Waiting that an abort ends at once. Leaves neither a timer nor a listener behind. */
-
-/** Longer delays overflow setTimeout and fire at once. */
-const LONGEST_TIMER_MS = 2_147_483_647
+import { LONGEST_TIMER_MS } from '../contract/longest-timer.ts'
 
 /** True after `ms`; false as soon as the signal aborts. null waits for that alone. */
 export function pause(ms: number | null, signal: AbortSignal): Promise<boolean> {

@@ -2,6 +2,7 @@
  * What ends a call from outside its exchange with the tool: the run's signal, the call's deadline, a late result. The first
  * of them wins. Leaves neither a timer nor a listener behind once it is released.
  */
+import { LONGEST_TIMER_MS } from '../contract/longest-timer.ts'
 import type { Interruption } from '../engine/ports.ts'
 import type { LateAnswer } from './late-results.ts'
 
@@ -9,9 +10,6 @@ export type Stop =
   | { readonly kind: 'interrupted'; readonly why: Interruption }
   | { readonly kind: 'deadline' }
   | { readonly kind: 'late_result'; readonly answer: LateAnswer }
-
-/** Longer delays overflow setTimeout and fire at once. */
-const LONGEST_TIMER_MS = 2_147_483_647
 
 export class CallStop {
   /** Resolves when the call is stopped; never rejects, and never settles after `release`. */
