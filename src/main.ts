@@ -6,14 +6,32 @@
  * once. What nobody caught ends the process too, without grace and with exit code 1: its state is unknown, so what is running
  * is ended truthfully as far as that still works, and what is under STATE_DIR is the next start's. SPEC §12.2.
  */
-import { pino } from 'pino'
-import { replayCommand } from './cassette/replay-command.ts'
-import { createEngine, StartFault } from './compose.ts'
-import { denyGlobalFetch } from './egress/open.ts'
-import { createLogOutput } from './journal/log-output.ts'
-import { readSettings } from './settings.ts'
 
-if (process.argv[2] === 'replay') process.exit(await replayCommand(process.argv.slice(3)))
+/**
+ * Process 1 of a container never hears a signal that it has no handler for, and reading the modules below is most of a start: an
+ * engine that is told to go meanwhile would stay until it is killed. Nothing has begun, so nothing is lost.
+ */
+const goAtOnce = () => process.exit(0)
+const isReplay = process.argv[2] === 'replay'
+if (!isReplay) {
+  process.on('SIGTERM', goAtOnce)
+  process.on('SIGINT', goAtOnce)
+}
+
+/**
+ * libuv's threads, half of which may look up host names: as many as `egress/shared-lookup.ts` counts on. It reads this when the
+ * first one is needed, and reading a module may need one.
+ */
+process.env['UV_THREADPOOL_SIZE'] ??= '16'
+
+const { pino } = await import('pino')
+const { replayCommand } = await import('./cassette/replay-command.ts')
+const { createEngine, StartFault } = await import('./compose.ts')
+const { denyGlobalFetch } = await import('./egress/open.ts')
+const { createLogOutput } = await import('./journal/log-output.ts')
+const { readSettings } = await import('./settings.ts')
+
+if (isReplay) process.exit(await replayCommand(process.argv.slice(3)))
 
 const outcome = readSettings(process.env)
 if (!outcome.ok) {
@@ -21,12 +39,6 @@ if (!outcome.ok) {
   process.stderr.write('theloop: not started; SPEC.md §12.1 lists every setting\n')
   process.exit(78)
 }
-
-/**
- * libuv's threads, half of which may look up host names: as many as `egress/shared-lookup.ts` counts on. It reads this when the
- * first one is needed, and no import needs one.
- */
-process.env['UV_THREADPOOL_SIZE'] ??= '16'
 
 const { settings } = outcome
 const output = createLogOutput(process.stdout)
@@ -59,6 +71,8 @@ function stop(signal: NodeJS.Signals): void {
 }
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
+process.off('SIGTERM', goAtOnce)
+process.off('SIGINT', goAtOnce)
 
 function crash(error: unknown, kind: string): void {
   try {

@@ -1,6 +1,11 @@
 /** SPEC §12.2, §3.5: on a signal nothing new begins, what runs may end, what cannot is ended truthfully, and every result is delivered. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import type { RunResult } from '../../src/contract/result.ts'
@@ -224,4 +229,31 @@ test('§12.2 as process 1 of a container it obeys SIGTERM and SIGINT, and a seco
   await engine.line(({ msg }) => msg === 'draining')
   engine.signal('SIGTERM')
   assert.equal((await within(engine.exited, () => 'process 1 does not end at the second signal')).code, 1)
+})
+
+test('§12.2 a signal is heard before the modules are read: process 1 would lose it, and run on until it is killed', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'hears-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'hears.mjs')
+  writeFileSync(
+    file,
+    `import fs from 'node:fs'
+import { createRequire } from 'node:module'
+const { cache } = createRequire(import.meta.url)
+const isRead = () => Object.keys(cache).some((name) => name.includes('fastify'))
+process.on('newListener', (name) => name === 'SIGTERM' && fs.writeSync(1, \`hears \${isRead()}\\n\`))\n`,
+  )
+  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+  const hearing = { NODE_OPTIONS: `--import ${pathToFileURL(file).href}` }
+  const engine = spawn(process.execPath, [main], {
+    env: { ...hearing, ENGINE_TOKEN, HOST: '127.0.0.1', PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => engine.kill('SIGKILL'))
+  const ended = once(engine, 'close')
+  const [first] = (await once(engine.stdout, 'data')) as [Buffer]
+  engine.kill('SIGTERM')
+  assert.match(first.toString(), /^hears false\n/)
+  engine.stdout.resume()
+  assert.deepEqual(await within(ended, () => 'it goes on'), [0, null])
 })
