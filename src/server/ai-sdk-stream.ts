@@ -3,7 +3,7 @@
  *
  * The whole run is one message whose id is the run's. Its last step's text is the run's text: what a reset voids is taken
  * back by `reset-step`. A reader that resumes gets exactly the chunks it lacks, as the SDK wants a continuation to be, so a
- * place between two chunks of one event is named by a mark: which part and step its parser has open.
+ * place between two chunks of one event, or inside a part, is named by a mark: which part and step its parser has open.
  */
 import type { JsonObject } from '../contract/json.ts'
 import type { StopReason } from '../contract/message.ts'
@@ -69,7 +69,9 @@ class AiSdkTranslator implements StreamTranslator {
     this.#chunks = []
     tellBy(this.#tellers, event)
     const last = this.#chunks.pop()
-    if (last !== undefined) this.#chunks.push({ data: last.data, place: { whole: true, mark: '' } })
+    // What is open is named: the log may have let go of what opened it when its reader comes back.
+    const mark = this.#open === null ? '' : this.#mark()
+    if (last !== undefined) this.#chunks.push({ data: last.data, place: { whole: true, mark } })
     return this.#chunks
   }
 
@@ -94,9 +96,13 @@ class AiSdkTranslator implements StreamTranslator {
     this.#endHad = 0
   }
 
-  #say(data: JsonObject | string): void {
+  #mark(): string {
     const part = this.#open === null ? '-' : this.#open === 'text' ? 't' : 'r'
-    this.#sayAt(`${this.#stepOpen ? 's' : '-'}${part}`, data)
+    return `${this.#stepOpen ? 's' : '-'}${part}`
+  }
+
+  #say(data: JsonObject | string): void {
+    this.#sayAt(this.#mark(), data)
   }
 
   #sayAt(mark: string, data: JsonObject | string): void {

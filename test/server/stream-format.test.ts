@@ -56,14 +56,14 @@ test('every event as AI SDK chunks, each chunk under an id of its own place', as
         ['0-1', { type: 'start', messageId: 'R', messageMetadata: { run_id: 'R' } }],
         ['1-1', { type: 'start-step' }],
         ['1-1~sr', { type: 'reasoning-start', id: 'reasoning-1' }],
-        ['2-3', { type: 'reasoning-delta', id: 'reasoning-1', delta: 'Hm.' }],
+        ['2-3~sr', { type: 'reasoning-delta', id: 'reasoning-1', delta: 'Hm.' }],
         ['2-3~s-', { type: 'reasoning-end', id: 'reasoning-1' }],
         ['2-3~st', { type: 'text-start', id: 'text-1' }],
-        ['3-4', { type: 'text-delta', id: 'text-1', delta: 'Brok' }],
-        ['4-1', { type: 'data-wait', data: { reason: 'retry', ms: 500 }, transient: true }],
+        ['3-4~st', { type: 'text-delta', id: 'text-1', delta: 'Brok' }],
+        ['4-1~st', { type: 'data-wait', data: { reason: 'retry', ms: 500 }, transient: true }],
         ['5-1', { type: 'reset-step' }],
         ['5-1~st', { type: 'text-start', id: 'text-1' }],
-        ['6-7', { type: 'text-delta', id: 'text-1', delta: 'I look.' }],
+        ['6-7~st', { type: 'text-delta', id: 'text-1', delta: 'I look.' }],
         ['6-7~s-', { type: 'text-end', id: 'text-1' }],
         ['7-1', { type: 'tool-input-available', ...call1 }],
         ['8-1', { type: 'tool-input-available', toolCallId: 'R:2', toolName: 'tool', input: {}, ...facts }],
@@ -73,7 +73,7 @@ test('every event as AI SDK chunks, each chunk under an id of its own place', as
         ['10-1~--', { type: 'finish-step' }],
         ['11-1', { type: 'start-step' }],
         ['11-1~st', { type: 'text-start', id: 'text-1' }],
-        ['12-6', { type: 'text-delta', id: 'text-1', delta: 'Sorry.' }],
+        ['12-6~st', { type: 'text-delta', id: 'text-1', delta: 'Sorry.' }],
         ['12-6~s-', { type: 'text-end', id: 'text-1' }],
         ['12-6~--', { type: 'finish-step' }],
         ['12-6~e1', { type: 'message-metadata', messageMetadata: { run_id: 'R', ...done } }],
@@ -219,7 +219,7 @@ test('a foreign reader is told a live run event by event, merged as its own form
     const wanted = event.event === 'delta' || event.event === 'reasoning' ? event.data.text : null
     for (const reader of readers) {
       if (wanted !== null) await reader.until(({ raw: bytes }) => bytes.includes(wanted))
-      else await reader.until(({ raw: bytes }) => bytes.includes(`id: ${index}-1\n`))
+      else await reader.until(({ raw: bytes }) => new RegExp(`^id: ${index}-1(?:~.*)?$`, 'm').test(bytes))
     }
   }
   runs.end('{}')
