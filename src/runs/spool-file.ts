@@ -11,13 +11,18 @@ import { codeOf, type StateDisk } from './state-disk.ts'
 /** Such as `ENOSPC`; null: it is written. */
 export type WriteFault = string | null
 
-export interface SpoolFileOptions {
+/** One of the files. */
+export interface SpoolPlace {
   readonly path: string
   readonly maker: FrameMaker
-  readonly disk: StateDisk
   /** The file is there already, good up to here; what is behind it goes with the first write. Absent: it is made. */
   readonly goodBytes?: number
-  /** Told how many bytes came to be. */
+}
+
+/** What all files have in common. */
+export interface SpoolFileOptions {
+  readonly disk: StateDisk
+  /** Told how many bytes came to be, and below zero how many went. */
   readonly onGrown: (bytes: number) => void
   /** Told of every write and what came of it. Absent: nobody. */
   readonly onWrite?: OnWrite | undefined
@@ -74,26 +79,24 @@ function joined(parts: readonly Buffer[]): Buffer {
 export type When = 'soon' | 'now' | 'synced'
 
 interface Given {
-  readonly contents: readonly string[]
+  readonly content: string
   readonly synced: boolean
   readonly told: (fault: WriteFault) => void
 }
 
-function isSmall(contents: readonly string[]): boolean {
-  return contents.reduce((sum, { length }) => sum + length, 0) < LARGE_BYTES
-}
-
-function contentsOf(given: readonly Given[]): string[] {
-  return given.flatMap(({ contents }) => contents)
+function contentOf(given: readonly Given[]): string {
+  const [first] = given
+  return given.length === 1 && first !== undefined ? first.content : frameOf(given.map(({ content }) => content))
 }
 
 export class SpoolFile {
+  readonly #place: SpoolPlace
   readonly #options: SpoolFileOptions
   #file: number | null = null
   #begun = false
   #fault: WriteFault = null
-  /** Bytes that came to be. */
-  #written = 0
+  /** Bytes that are there. */
+  #written: number
   /** What was given while another write was on its way. */
   #given: Given[] = []
   /** At the end of this turn what was given `soon` is written. */
@@ -107,14 +110,16 @@ export class SpoolFile {
   /** That it exists would outlast a loss of power. */
   #isNamed = false
 
-  constructor(options: SpoolFileOptions) {
+  constructor(place: SpoolPlace, options: SpoolFileOptions) {
+    this.#place = place
     this.#options = options
+    this.#written = place.goodBytes ?? 0
   }
 
   /** Resolves to what came of it, and of all before it. */
-  append(contents: readonly string[], when: When): Promise<WriteFault> {
+  append(content: string, when: When): Promise<WriteFault> {
     return new Promise((told) => {
-      this.#given.push({ contents, synced: when === 'synced', told })
+      this.#given.push({ content, synced: when === 'synced', told })
       if (when === 'soon') this.#later ??= setImmediate(() => this.#flush())
       else this.#flushNow()
     })
@@ -139,6 +144,13 @@ export class SpoolFile {
     }
   }
 
+  /** Nothing may be given any more. */
+  async remove(): Promise<void> {
+    await this.rest()
+    this.#grown(-this.#written)
+    await this.#options.disk.unlink(this.#place.path).catch(() => {})
+  }
+
   /** What is given in one go is written at once. */
   #flushNow(): void {
     if (this.#isDue) return
@@ -153,13 +165,15 @@ export class SpoolFile {
     this.#later = null
     const given = this.#given
     if (given.length === 0) return
-    const contents = contentsOf(given)
     const isFree = (this.#working === null || this.#syncing) && !given.some(({ synced }) => synced)
-    if (isFree && this.#file !== null && this.#fault === null && isSmall(contents)) {
-      this.#given = []
-      const fault = this.#writeNow(this.#file, contents)
-      for (const { told } of given) told(fault)
-      return
+    if (isFree && this.#file !== null && this.#fault === null) {
+      const content = contentOf(given)
+      if (content.length < LARGE_BYTES) {
+        this.#given = []
+        const fault = this.#writeNow(this.#file, content)
+        for (const { told } of given) told(fault)
+        return
+      }
     }
     // Not at once: it must not be over before it is known to be under way.
     this.#working ??= Promise.resolve().then(() => this.#work())
@@ -174,7 +188,7 @@ export class SpoolFile {
       const given = this.#given
       this.#given = []
       const before = this.#written
-      if (this.#fault === null) this.#fault = await this.#write(contentsOf(given))
+      if (this.#fault === null) this.#fault = await this.#write(contentOf(given))
       // Whoever waits for the system alone does not wait for the disk.
       for (const { synced, told } of given) if (!synced) told(this.#fault)
       const waiting = given.filter(({ synced }) => synced)
@@ -186,11 +200,11 @@ export class SpoolFile {
     this.#working = null
   }
 
-  async #write(contents: readonly string[]): Promise<WriteFault> {
+  async #write(content: string): Promise<WriteFault> {
     const file = this.#file
     if (file === null) return this.#fault
     try {
-      const bytes = this.#bytesOf(contents)
+      const bytes = this.#bytesOf(content)
       if (bytes.length < LARGE_BYTES) this.#options.disk.write(file, bytes)
       else await this.#options.disk.writeLarge(file, bytes)
       this.#grown(bytes.length)
@@ -200,11 +214,11 @@ export class SpoolFile {
     }
   }
 
-  #writeNow(file: number, contents: readonly string[]): WriteFault {
+  #writeNow(file: number, content: string): WriteFault {
     const from = performance.now()
     const before = this.#written
     try {
-      const bytes = this.#bytesOf(contents)
+      const bytes = this.#bytesOf(content)
       this.#options.disk.write(file, bytes)
       this.#grown(bytes.length)
     } catch (error) {
@@ -219,10 +233,10 @@ export class SpoolFile {
     this.#options.onGrown(bytes)
   }
 
-  #bytesOf(contents: readonly string[]): Buffer {
-    const { maker, goodBytes } = this.#options
+  #bytesOf(content: string): Buffer {
+    const { maker, goodBytes } = this.#place
     // One frame for what is written at once: to seal is most of what a small one costs.
-    const frame = maker.frame(frameOf(contents))
+    const frame = maker.frame(content)
     const isFirst = !this.#begun && goodBytes === undefined
     this.#begun = true
     return joined(isFirst ? [maker.head, ...frame] : frame)
@@ -252,7 +266,8 @@ export class SpoolFile {
 
   async #open(): Promise<WriteFault> {
     if (this.#file !== null) return null
-    const { path, goodBytes, disk } = this.#options
+    const { path, goodBytes } = this.#place
+    const { disk } = this.#options
     try {
       const file = await disk.open(path, !this.#begun && goodBytes === undefined)
       this.#file = file

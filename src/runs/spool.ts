@@ -9,10 +9,17 @@
 import { join } from 'node:path'
 import type { RunId } from '../contract/ids.ts'
 import type { Sealer } from './sealer.ts'
-import { createTurns, type OnWrite, SpoolFile, type When, type WriteFault } from './spool-file.ts'
+import {
+  createTurns,
+  type OnWrite,
+  SpoolFile,
+  type SpoolFileOptions,
+  type When,
+  type WriteFault,
+} from './spool-file.ts'
 import { codeOf, realDisk, type StateDisk } from './state-disk.ts'
 import { newFrames, type FrameMaker } from './spool-frames.ts'
-import { encode, resultLine, type Accepted, type Ended, type KnownKey, type Progress } from './spool-record.ts'
+import { encode, frameOf, resultLine, type Accepted, type Ended, type KnownKey, type Progress } from './spool-record.ts'
 import type { Stored, Tried } from './spool-record.ts'
 import type { ShownText } from './shown-text.ts'
 
@@ -50,7 +57,6 @@ export interface LeftFile {
 }
 
 interface EndedFile {
-  readonly name: string
   readonly file: SpoolFile
   stored: boolean
 }
@@ -59,22 +65,27 @@ export class Spool {
   readonly #options: SpoolOptions
   readonly #live = new Map<RunId, SpoolFile>()
   readonly #ended = new Map<RunId, EndedFile>()
-  readonly #keys: { readonly name: string; readonly since: number; readonly file: SpoolFile }[] = []
-  /** By file name. */
-  readonly #sizes = new Map<string, number>()
+  readonly #keys: { readonly since: number; readonly file: SpoolFile }[] = []
   #bytes = 0
   readonly #disk: StateDisk
+  readonly #common: SpoolFileOptions
   #directory: Promise<number> | null = null
   /** Files of ended runs that hold a handle, the one used longest ago first. */
   readonly #open = new Set<SpoolFile>()
   #syncing: Promise<WriteFault> | null = null
   #queued: Promise<WriteFault> | null = null
-  readonly #inTurn = createTurns()
   #removing: Promise<unknown> = Promise.resolve()
 
   constructor(options: SpoolOptions) {
     this.#options = options
     this.#disk = options.disk ?? realDisk
+    this.#common = {
+      disk: this.#disk,
+      onGrown: (bytes) => void (this.#bytes += bytes),
+      onWrite: options.onWrite,
+      inTurn: createTurns(),
+      syncName: () => this.#syncDirectory(),
+    }
   }
 
   /** The run is taken: resolves once that would outlast a loss of power. With a fault nothing of it is left. */
@@ -83,22 +94,21 @@ export class Spool {
     if (this.#bytes + content.length > this.#options.maxBytes) return STATE_FULL
     const file = this.#newFile(runName(runId))
     this.#live.set(runId, file)
-    const fault = await file.append([content], 'synced')
+    const fault = await file.append(content, 'synced')
     if (fault === null) return null
     this.#live.delete(runId)
-    await file.rest()
-    await this.#unlink(runName(runId))
+    await file.remove()
     return fault
   }
 
   /** Written to the system, not to the disk: it outlasts the process, and power as far as the system has got. */
   async progress(runId: RunId, progress: Progress, when: When): Promise<WriteFault> {
-    return (await this.#live.get(runId)?.append([encode(progress)], when)) ?? null
+    return (await this.#live.get(runId)?.append(encode(progress), when)) ?? null
   }
 
   /** As `progress`. */
   async shown(runId: RunId, shown: ShownText): Promise<WriteFault> {
-    return (await this.#live.get(runId)?.append([encode({ kind: 'shown', ...shown })], 'now')) ?? null
+    return (await this.#live.get(runId)?.append(encode({ kind: 'shown', ...shown }), 'now')) ?? null
   }
 
   /**
@@ -106,35 +116,30 @@ export class Spool {
    * written, what led to it goes too: told after a restart, it would be another end of the same run.
    */
   async end(runId: RunId, ended: Ended, json: string): Promise<WriteFault> {
-    const contents = [encode(ended), resultLine(json)]
+    const content = frameOf([encode(ended), resultLine(json)])
     const file = this.#live.get(runId)
     this.#live.delete(runId)
-    if (file !== undefined) {
-      if ((await this.#endIn(file, runName(runId), runId, contents)) === null) return null
-      await file.rest()
-    }
-    const fault = await this.#endAnew(runId, contents)
-    await this.#unlink(runName(runId))
+    if (file !== undefined && (await this.#endIn(file, runId, content)) === null) return null
+    const fault = await this.#endAnew(runId, content)
+    if (file === undefined) await this.#unlink(runName(runId))
+    else await file.remove()
     // There is more room now.
-    return fault === null ? null : this.#endAnew(runId, contents)
+    return fault === null ? null : this.#endAnew(runId, content)
   }
 
-  async #endIn(file: SpoolFile, name: string, runId: RunId, contents: readonly string[]): Promise<WriteFault> {
-    const fault = await file.append(contents, 'synced')
+  async #endIn(file: SpoolFile, runId: RunId, content: string): Promise<WriteFault> {
+    const fault = await file.append(content, 'synced')
     if (fault !== null) return fault
-    this.#ended.set(runId, { name, file, stored: false })
+    this.#ended.set(runId, { file, stored: false })
     // Most are delivered within moments, and that is noted.
     await this.#used(file)
     return null
   }
 
-  async #endAnew(runId: RunId, contents: readonly string[]): Promise<WriteFault> {
-    const name = endedName(runId)
-    const file = this.#newFile(name)
-    const fault = await this.#endIn(file, name, runId, contents)
-    if (fault === null) return null
-    await file.rest()
-    await this.#unlink(name)
+  async #endAnew(runId: RunId, content: string): Promise<WriteFault> {
+    const file = this.#newFile(endedName(runId))
+    const fault = await this.#endIn(file, runId, content)
+    if (fault !== null) await file.remove()
     return fault
   }
 
@@ -161,7 +166,7 @@ export class Spool {
   async #note(runId: RunId, content: string, when: When): Promise<WriteFault> {
     const ended = this.#ended.get(runId)
     if (ended === undefined) return null
-    const fault = await ended.file.append([content], when)
+    const fault = await ended.file.append(content, when)
     // It may have been let go of meanwhile, and holds no handle then.
     if (this.#ended.get(runId) !== ended) return fault
     if (ended.stored) await this.#rest(ended.file)
@@ -177,8 +182,8 @@ export class Spool {
         const ended = this.#ended.get(runId)
         this.#ended.delete(runId)
         if (ended === undefined) continue
-        await this.#rest(ended.file)
-        await this.#unlink(ended.name)
+        this.#open.delete(ended.file)
+        await ended.file.remove()
       }
       return fault
     })
@@ -192,28 +197,18 @@ export class Spool {
     let file = current !== undefined && now - current.since < KEYS_FILE_MS ? current.file : null
     if (file === null) {
       await current?.file.rest()
-      const name = keysName(now)
-      file = this.#newFile(name)
-      this.#keys.push({ name, since: now, file })
-      while ((this.#keys[0]?.since ?? now) < now - KEYS_KEPT_MS) await this.#unlink(this.#keys.shift()?.name ?? '')
+      file = this.#newFile(keysName(now))
+      this.#keys.push({ since: now, file })
+      while ((this.#keys[0]?.since ?? now) < now - KEYS_KEPT_MS) await this.#keys.shift()?.file.remove()
     }
-    return file.append([encode({ kind: 'keys', keys })], 'synced')
+    return file.append(encode({ kind: 'keys', keys }), 'synced')
   }
 
   /** A file of an earlier life: of this size, and good up to `length`. */
   adopt(runId: RunId, { name, maker, length }: LeftFile, isStored: boolean): void {
-    const file = new SpoolFile({
-      path: join(this.#options.directory, name),
-      maker,
-      disk: this.#disk,
-      goodBytes: length,
-      onGrown: (bytes) => this.#count(name, bytes),
-      onWrite: this.#options.onWrite,
-      inTurn: this.#inTurn,
-      syncName: () => this.#syncDirectory(),
-    })
-    this.#ended.set(runId, { name, file, stored: isStored })
-    this.#count(name, length)
+    const path = join(this.#options.directory, name)
+    this.#ended.set(runId, { file: new SpoolFile({ path, maker, goodBytes: length }, this.#common), stored: isStored })
+    this.#bytes += length
   }
 
   /** Every key of an earlier life that is still good, in the place of the files that had them. */
@@ -248,25 +243,11 @@ export class Spool {
 
   #newFile(name: string): SpoolFile {
     const { directory, sealer } = this.#options
-    return new SpoolFile({
-      path: join(directory, name),
-      maker: newFrames(sealer, name),
-      disk: this.#disk,
-      onGrown: (bytes) => this.#count(name, bytes),
-      onWrite: this.#options.onWrite,
-      inTurn: this.#inTurn,
-      syncName: () => this.#syncDirectory(),
-    })
+    return new SpoolFile({ path: join(directory, name), maker: newFrames(sealer, name) }, this.#common)
   }
 
-  #count(name: string, bytes: number): void {
-    this.#sizes.set(name, (this.#sizes.get(name) ?? 0) + bytes)
-    this.#bytes += bytes
-  }
-
+  /** A file of an earlier life, of which nothing was counted. */
   async #unlink(name: string): Promise<void> {
-    this.#bytes -= this.#sizes.get(name) ?? 0
-    this.#sizes.delete(name)
     await this.#disk.unlink(join(this.#options.directory, name)).catch(() => {})
   }
 
@@ -285,7 +266,7 @@ export class Spool {
   async #syncOnce(): Promise<WriteFault> {
     try {
       const directory = await (this.#directory ??= this.#disk.openDirectory(this.#options.directory))
-      await this.#inTurn(() => this.#disk.syncDirectory(directory))
+      await this.#common.inTurn(() => this.#disk.syncDirectory(directory))
       return null
     } catch (error) {
       this.#directory = null
