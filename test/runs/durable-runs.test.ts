@@ -507,6 +507,19 @@ test('a run that cannot be written is taken back: its key, its session and its p
   assert.deepEqual(readdirSync(directory), ['lock'])
 })
 
+test('what is there counts against what may be, in the next life too, and counts no more once it is let go of', async (t) => {
+  const directory = folder(t)
+  const first = await live(t, directory, { maxBytes: 20_000 })
+  await first.finish(await first.begin(), 'x'.repeat(30_000))
+  const outcomeIn = async ({ store }: typeof first) => (await store.admit(admission({ idempotency_key: 'k2' }))).kind
+  assert.equal(await outcomeIn(first), 'not_kept')
+  assert.equal(await outcomeIn(await live(t, snapshot(t, directory), { maxBytes: 20_000 })), 'not_kept')
+  const copy = snapshot(t, directory)
+  const third = await live(t, copy, { maxBytes: 20_000, maxResults: 0 })
+  while (readdirSync(copy).some((name) => name.endsWith('.run'))) await new Promise(setImmediate)
+  assert.equal(await outcomeIn(third), 'new')
+})
+
 test('a folder that is removed while a run goes on: it ends in memory as ever, and the next is refused, and that is told', async (t) => {
   const directory = folder(t)
   const first = await live(t, directory)
