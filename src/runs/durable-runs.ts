@@ -228,10 +228,9 @@ class Durable implements RunStore, RunQueue {
 
   #leaseOf(lease: RunLease): RunLease {
     const written = this.#written.get(lease.runId)
-    const tail = this.memory.tail(lease.runId)
-    if (written === undefined || tail === null) return lease
+    if (written === undefined) return lease
     const told = toldAtFirst(written.accepted)
-    const text = gatherShownText(this.#moment, tail, (shown) => {
+    const text = gatherShownText(this.#moment, this.memory.tail(lease.runId), (shown) => {
       void this.#spool.shown(lease.runId, shown).then((fault) => this.#noted(lease.runId, 'progress', fault))
     })
     const note = async (record: RunRecord, when: When) => {

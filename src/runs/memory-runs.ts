@@ -21,7 +21,7 @@ import type {
   RunStore,
   RunView,
 } from './ports.ts'
-import type { EventTail } from './event-log.ts'
+import { createRunEventLog, type EventTail } from './event-log.ts'
 import { toDrop, type Kept, type RetentionLimits } from './retention.ts'
 import { acceptedEntry, keptOf, keyOf, openEntry, restoredEntry, sessionKeyOf, viewOf } from './run-entry.ts'
 import type { EndedRun, RunEntry } from './run-entry.ts'
@@ -50,8 +50,8 @@ export interface MemoryRuns {
   readonly store: RunStore
   readonly queue: RunQueue
   readonly events: EventLog
-  /** What a run shows, for whoever keeps it elsewhere; null: there is no such run. */
-  tail(runId: RunId): EventTail | null
+  /** What a run shows, for whoever keeps it elsewhere; of one that is not there, nothing. */
+  tail(runId: RunId): EventTail
   /** Puts back what an earlier life of the engine kept; called before anything is admitted. Keys in any order. */
   restore(runs: readonly EndedRun[], keys: readonly KnownKey[]): void
   /** Takes back a run just admitted, as if it had never been: its key and its session are free, what it does is void. */
@@ -113,8 +113,8 @@ class Registry implements RunStore, RunQueue, EventLog {
     this.#sweep()
   }
 
-  tail(runId: RunId): EventTail | null {
-    return this.#runs.get(runId)?.events.tail() ?? null
+  tail(runId: RunId): EventTail {
+    return (this.#runs.get(runId)?.events ?? createRunEventLog()).tail()
   }
 
   revoke(runId: RunId): void {

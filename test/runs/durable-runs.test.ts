@@ -10,6 +10,7 @@ import type { NewMessage } from '../../src/contract/message.ts'
 import type { RunResult } from '../../src/contract/result.ts'
 import type { StreamEvent } from '../../src/contract/stream-event.ts'
 import type { JournalEntry } from '../../src/engine/ports.ts'
+import { collectGarbage } from '../../src/load/collect-garbage.ts'
 import { createDurableRuns, type DurableRunsOptions } from '../../src/runs/durable-runs.ts'
 import type { Admission, DeliveryAttempt, RunLease } from '../../src/runs/ports.ts'
 import { createSealer } from '../../src/runs/sealer.ts'
@@ -505,6 +506,26 @@ test('a run that cannot be written is taken back: its key, its session and its p
   assert.equal(await store.get(lease.runId), null)
   assert.equal(await events.read(lease.runId, undefined, lease.lost), null)
   assert.deepEqual(readdirSync(directory), ['lock'])
+})
+
+test('of a run that could not be taken nothing is held once its loop has ended', async (t) => {
+  const { store, leases } = await live(t, folder(t), { maxBytes: 10 })
+  const refuse = async () => {
+    const refused = admission(callback)
+    assert.deepEqual(await store.admit(refused), { kind: 'not_kept' })
+    return new WeakRef(refused.request.limits)
+  }
+  const end = async () => {
+    for (const lease of leases.values())
+      await lease.finish(await lease.load(), { json: '{}', status: 'cancelled' }, done)
+    leases.clear()
+  }
+  const held = await refuse()
+  await end()
+  // What a turn of the loop has looked at is held until its end.
+  await new Promise(setImmediate)
+  collectGarbage()
+  assert.equal(held.deref(), undefined)
 })
 
 test('what is there counts against what may be, in the next life too, and counts no more once it is let go of', async (t) => {
