@@ -4,7 +4,7 @@ import { getEventListeners, once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { BodyBroken } from '../../src/egress/body.ts'
 import { bytesUntilClosed, startHttp, startHttps, startProxy, startTcp } from './local-servers.ts'
 import { namedCertificate, trustTestCertificates } from './test-certificate.ts'
@@ -270,20 +270,26 @@ test('headers without end are a protocol fault', async (t) => {
   assert.equal(faultOf(await openEgress(t).request(call(`http://127.0.0.1:${server.port}/`))).kind, 'protocol')
 })
 
-test('interim answers before the real one are passed over, 100 among them, however they are cut', async (t) => {
-  const real = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
-  const goOn = 'HTTP/1.1 100 Continue\r\n\r\n'
-  const hints = 'HTTP/1.1 103 Early Hints\r\nlink: <x>\r\n\r\n'
+/** Answers every request with the pieces that it is given, each a write of its own. */
+async function startAnswerer(t: TestContext) {
   const pieces: string[] = []
   const server = await startTcp(t, (socket) => {
     socket.setNoDelay(true)
     socket.on('data', (bytes) => bytes.includes('{}') && void sendPieces(socket, [...pieces]))
   })
   const egress = openEgress(t)
-  const url = `http://127.0.0.1:${server.port}/`
+  const ask = () => egress.request(call(`http://127.0.0.1:${server.port}/`, { body: '{}' }))
+  return { ask, pieces, server }
+}
+
+test('interim answers before the real one are passed over, 100 among them, however they are cut', async (t) => {
+  const real = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+  const goOn = 'HTTP/1.1 100 Continue\r\n\r\n'
+  const hints = 'HTTP/1.1 103 Early Hints\r\nlink: <x>\r\n\r\n'
+  const { ask, pieces, server } = await startAnswerer(t)
   const answered = async (...cut: readonly string[]) => {
     pieces.splice(0, pieces.length, ...cut)
-    const response = responseOf(await egress.request(call(url, { body: '{}' })))
+    const response = responseOf(await ask())
     assert.deepEqual([response.status, await textOf(response)], [200, 'ok'], JSON.stringify(cut))
     // For the pool to have it back.
     await new Promise(setImmediate)
@@ -301,18 +307,12 @@ test('interim answers before the real one are passed over, 100 among them, howev
 
 test('what looks like an interim answer inside a body is the body’s, and 101 is no interim answer', async (t) => {
   const text = 'HTTP/1.1 100 Continue\r\n\r\n'
-  const pieces: string[] = []
-  const server = await startTcp(t, (socket) => {
-    socket.setNoDelay(true)
-    socket.on('data', (bytes) => bytes.includes('{}') && void sendPieces(socket, [...pieces]))
-  })
-  const egress = openEgress(t)
-  const url = `http://127.0.0.1:${server.port}/`
+  const { ask, pieces, server } = await startAnswerer(t)
   pieces.push(`HTTP/1.1 200 OK\r\ncontent-length: ${2 * text.length}\r\n\r\n`, text, text)
-  assert.equal(await textOf(responseOf(await egress.request(call(url, { body: '{}' })))), text + text)
+  assert.equal(await textOf(responseOf(await ask())), text + text)
   assert.equal(server.sockets.length, 1)
   pieces.splice(0, 3, 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n')
-  assert.equal(faultOf(await egress.request(call(url, { body: '{}' }))).kind, 'reset')
+  assert.equal(faultOf(await ask()).kind, 'reset')
 })
 
 test('an interim answer over TLS is passed over as well', async (t) => {
