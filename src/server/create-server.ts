@@ -96,7 +96,8 @@ export function createServer(options: ServerOptions): EngineServer {
   app.decorateRequest('grant', 'open')
   app.decorateRequest('errorCode', null)
   app.addHook('onSend', async (request, reply) => {
-    lastBytes.watch(reply.raw)
+    // A stranger must not be able to hold up the end.
+    if (request.grant !== 'open') lastBytes.watch(reply.raw)
     await readAwayBefore(reply, request)
   })
   app.addHook('onResponse', async (request, reply) => {

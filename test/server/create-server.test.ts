@@ -461,6 +461,20 @@ test('who never takes the answer holds up a closing server no longer than it is 
   await server.lastBytes(new AbortController().signal)
 })
 
+test('nobody without a token holds up a closing server', async (t) => {
+  const { port, server } = await startServer(t)
+  const sockets: net.Socket[] = []
+  server.app.server.on('connection', (socket: net.Socket) => void sockets.push(socket))
+  const stranger = net.connect(port, '127.0.0.1')
+  t.after(() => stranger.destroy())
+  // Far more than the system takes off the server's hands, and nobody reads.
+  stranger.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(1000))
+  await eventually(() => sockets[0]?.writableNeedDrain === true)
+  const signal = AbortSignal.timeout(5000)
+  await server.lastBytes(signal)
+  assert.equal(signal.aborted, false)
+})
+
 test('who left before the answer holds up no closing server', async (t) => {
   const { port, runs, server } = await startServer(t)
   runs.add()
