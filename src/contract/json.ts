@@ -37,7 +37,7 @@ export function parseJson(text: string, mostLevels = MAX_JSON_DEPTH): ParsedJson
   try {
     return { ok: true, value: SUSPECT.test(text) ? native.parse(text, keepDigits) : (JSON.parse(text) as Json) }
   } catch (error) {
-    return { ok: false, reason: error instanceof RangeError ? 'nested too deep' : sentence(error) }
+    return { ok: false, reason: sentence(error) }
   }
 }
 
