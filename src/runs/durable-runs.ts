@@ -89,7 +89,6 @@ const SENDING: ReadonlySet<CommitPoint> = new Set(['attempt', 'tool_attempt'])
 
 /** A run as far as it must be known to write it down. */
 interface Written {
-  readonly key: KnownKey
   readonly accepted: Accepted
   /** Resolves to whether the run may go on: its first frame is durable. */
   readonly begun: Promise<boolean>
@@ -140,7 +139,7 @@ class Durable implements RunStore, RunQueue {
       this.memory.revoke(runId)
       return false
     })
-    this.#written.set(runId, { key, accepted, begun })
+    this.#written.set(runId, { accepted, begun })
     this.#keys.set(runId, key)
   }
 
@@ -271,7 +270,7 @@ class Durable implements RunStore, RunQueue {
     done: StreamEvent,
   ): Promise<void> {
     if (await written.begun) {
-      const ended = endedOf(written, record, result, done)
+      const ended = endedOf(written.accepted, record, result, done)
       this.#noted(lease.runId, 'result', await this.#spool.end(lease.runId, ended, result.json))
     }
     this.#written.delete(lease.runId)
@@ -365,7 +364,7 @@ class Durable implements RunStore, RunQueue {
     this.#options.onCut?.(record)
     const result = restartedResult(record, shown, accepted.request.promptTokens, { now: () => Date.now(), say, ticket })
     const bytes: ResultBytes = { json: JSON.stringify(result), status: result.status }
-    const ended = endedOf({ key: accepted.key, accepted }, record, bytes, doneEvent(result))
+    const ended = endedOf(accepted, record, bytes, doneEvent(result))
     this.#keys.set(runId, accepted.key)
     this.#noted(runId, 'result', await this.#spool.end(runId, ended, bytes.json))
     // Its text may hold a secret of the request, and those are not kept.

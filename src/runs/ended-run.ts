@@ -4,11 +4,11 @@ import type { StreamEvent } from '../contract/stream-event.ts'
 import type { RunRecord } from '../engine/record.ts'
 import type { DeliveryAttempt, ResultBytes } from './ports.ts'
 import { facts, openNotes, sessionKeyOf, type EndedRun } from './run-entry.ts'
-import type { Accepted, Ended, KnownKey } from './spool-record.ts'
+import type { Accepted, Ended } from './spool-record.ts'
 
 /** What is written of a run's end, beside its result. */
 export function endedOf(
-  { key, accepted }: { readonly key: KnownKey; readonly accepted: Accepted },
+  { key, warnings }: Accepted,
   record: RunRecord,
   { status }: ResultBytes,
   done: StreamEvent,
@@ -18,7 +18,7 @@ export function endedOf(
     at: Date.now(),
     key,
     sessionKey: sessionKeyOf(record.request),
-    ...facts(record, accepted.warnings),
+    ...facts(record, warnings),
     status,
     done,
   }
