@@ -15,7 +15,7 @@ export interface LogOutput {
 const MAX_WAITING_BYTES = 8_388_608
 
 export function createLogOutput(
-  stream: Pick<Writable, 'write' | 'writableLength' | 'on' | 'once' | 'off'>,
+  stream: Pick<Writable, 'write' | 'writableLength' | 'on'>,
   maxWaitingBytes: number = MAX_WAITING_BYTES,
 ): LogOutput {
   let lost = 0
@@ -35,13 +35,12 @@ export function createLogOutput(
   function flush(ms: number): Promise<void> {
     return new Promise((resolve) => {
       if (stream.writableLength === 0) return resolve()
-      const settle = () => {
+      const timer = setTimeout(resolve, ms)
+      // Taken behind all that waits. `drain` would not do: it comes only where much has waited.
+      stream.write('', () => {
         clearTimeout(timer)
-        stream.off('drain', settle)
         resolve()
-      }
-      const timer = setTimeout(settle, ms)
-      stream.once('drain', settle)
+      })
     })
   }
 

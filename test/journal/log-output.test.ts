@@ -5,12 +5,12 @@ import { Writable } from 'node:stream'
 import { createLogOutput } from '../../src/journal/log-output.ts'
 
 /** A stream whose reader takes a line only when it is told to. */
-function slowReader() {
+function slowReader(highWaterMark = 1) {
   const taken: string[] = []
   const waiting: (() => void)[] = []
   const stream = new Writable({
     decodeStrings: false,
-    highWaterMark: 1,
+    highWaterMark,
     write(line: string, _encoding, done) {
       taken.push(line)
       waiting.push(done)
@@ -40,6 +40,20 @@ test('a stuck reader delays nobody: lines wait up to a bound, and those that wer
   const told = JSON.parse(taken[kept] ?? '') as { lost: number; level: number }
   assert.deepEqual([told.lost, told.level], [50 - kept, 40])
   assert.equal(taken.at(-1), 'one more\n')
+})
+
+test('the end goes on when the last line is taken, however little waits', async () => {
+  const { stream, taken, take } = slowReader(16_384)
+  const output = createLogOutput(stream)
+  output.write('one\n')
+  output.write('two\n')
+  let ended = false
+  const flushed = output.flush(60_000).then(() => (ended = true))
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(ended, false)
+  await take()
+  await flushed
+  assert.deepEqual(taken.slice(0, 2), ['one\n', 'two\n'])
 })
 
 test('the end waits for a reader that reads, and not for one that is stuck', async () => {
