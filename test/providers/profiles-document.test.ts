@@ -67,32 +67,53 @@ function wordOf(body: JsonObject): string {
 }
 
 test('the table of params tells the words of thinking and the bounds of every model that it names', () => {
-  let compared = 0
+  const compared: string[] = []
   for (const [models = '', , words = '', , most = '', stop = ''] of table('What a request may ask for')) {
-    for (const pattern of quoted(models)) {
-      const group = groupOf(pattern)
-      const { thinking } = group.params
+    for (const pattern of [...quoted(models), ...unknownIn(models)]) {
+      const { thinking, max_output_tokens, stop: stops } = groupOf(pattern).params
       if (words === 'not taken') assert.equal(thinking, null, pattern)
       else if (words.includes('budgets')) assert.match(words, budgetsOf(thinking), pattern)
       else if (words !== 'the same' && !words.startsWith('always')) {
         assert.ok(thinking !== null)
         assert.equal(words, THINKING.map((word) => wordOf(thinking[word])).join(' · '), pattern)
       }
-      const bound = group.params.max_output_tokens.most
+      const bound = max_output_tokens.most
       assert.equal(most, bound === null ? 'not known' : bound.toLocaleString('en-US'), pattern)
-      const { bytes, most: count } = group.params.stop
+      const { bytes, most: count } = stops
       assert.equal(stop, `${count === 0 ? 'none' : count}${bytes === null ? '' : ` of ${bytes} bytes`}`, pattern)
-      compared += 1
+      compared.push(pattern)
     }
   }
-  const own = providers.filter(({ profile, provider }) => profile === null && provider !== 'openai-compatible')
-  const named = own.flatMap(({ models }) => models.flatMap(({ models: patterns }) => patterns))
-  const unnamed = named.filter((pattern) => pattern !== '*' && !document.includes(`\`${pattern}\``))
-  assert.ok(compared >= 45, `${compared} compared`)
-  assert.deepEqual(
-    unnamed.filter((pattern) => /^(?:claude|gpt|GigaChat)/.test(pattern)),
-    [],
+  const own = providers.filter(({ profile, provider }) => profile === null && Object.values(VENDORS).includes(provider))
+  const named = own.flatMap(({ models, provider }) =>
+    models.flatMap(({ models: patterns }) => patterns.map((pattern) => (pattern === '*' ? provider : pattern))),
   )
+  // The table speaks of the older ones of GLM together.
+  const told = named.filter((pattern) => !/^glm-(?:5\.1|5|5-turbo|5v-turbo|4\..*)$/.test(pattern))
+  assert.deepEqual(compared.toSorted(), told.toSorted())
+})
+
+const VENDORS: Readonly<Record<string, string>> = {
+  Claude: 'anthropic',
+  OpenAI: 'openai',
+  DeepSeek: 'deepseek',
+  GLM: 'glm',
+  Kimi: 'kimi',
+  MiniMax: 'minimax',
+  GigaChat: 'gigachat',
+}
+
+/** The provider of whose other ids a cell speaks. */
+function unknownIn(cell: string): string[] {
+  const [, vendor] = /unknown (\w+) ids/.exec(cell) ?? []
+  return vendor === undefined ? [] : [VENDORS[vendor] ?? vendor]
+}
+
+test('the page says of which vendors unknown ids may be sent images', () => {
+  const [, said = ''] =
+    /A model id that is not known gets[^;]*; of (.*?) alone\s+it is sent no images/s.exec(document) ?? []
+  const blind = Object.entries(VENDORS).filter(([, provider]) => groupOf(provider).reads.length === 0)
+  assert.deepEqual(said.split(/, | and /).toSorted(), blind.map(([vendor]) => vendor).toSorted())
 })
 
 function budgetsOf(thinking: ModelsInfo['params']['thinking']): RegExp {
@@ -104,9 +125,13 @@ function budgetsOf(thinking: ModelsInfo['params']['thinking']): RegExp {
   return new RegExp(`^off · budgets of ${tokens.join(' · ')} tokens$`)
 }
 
+/** @param pattern of a model, or the name of a provider: then of all its other ids */
 function groupOf(pattern: string): ModelsInfo {
-  const own = providers.filter(({ profile }) => profile === null).flatMap(({ models }) => models)
-  const group = own.find(({ models }) => models.includes(pattern))
+  const own = providers.filter(({ profile }) => profile === null)
+  const others = own.find(({ provider }) => provider === pattern)
+  const group = (others === undefined ? own : [others])
+    .flatMap(({ models }) => models)
+    .find(({ models }) => models.includes(others === undefined ? pattern : '*'))
   assert.ok(group !== undefined, pattern)
   return group
 }
