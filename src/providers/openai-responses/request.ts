@@ -20,7 +20,7 @@ import { losesReasoning } from '../own-material.ts'
 import { reasoningDropped } from '../reasoning-dropped.ts'
 import { requestHeaders } from '../request-headers.ts'
 import { wireSchema } from '../tool-definition.ts'
-import { extraFields, paramDropped, wireParams, type WireParams } from '../wire-params.ts'
+import { extraFields, omitsTools, paramDropped, wireParams, type WireParams } from '../wire-params.ts'
 import { inputItems } from './input-items.ts'
 
 /** Refused by models that do not reason. */
@@ -87,9 +87,9 @@ function formFields(call: DialectCall): { text?: ResponseTextConfig } {
 }
 
 /** The tools stay where none may be called: they stand before the conversation, and a cached prefix holds only with them. */
-function toolFields({ ask, profile }: DialectCall, params: WireParams): JsonObject {
-  const without = ask.toolChoice === 'none'
-  if (ask.tools.length === 0 || (without && profile.toolChoiceNone === 'omit_tools')) return {}
+function toolFields(call: DialectCall, params: WireParams): JsonObject {
+  const { ask, profile } = call
+  if (ask.tools.length === 0 || omitsTools(call, params)) return {}
   const tools = ask.tools.map(
     ({ name, description, input_schema }) =>
       ({
@@ -103,7 +103,7 @@ function toolFields({ ask, profile }: DialectCall, params: WireParams): JsonObje
   )
   return {
     tools,
-    ...(without ? { tool_choice: 'none' } : {}),
+    ...(ask.toolChoice === 'none' ? { tool_choice: 'none' } : {}),
     ...(params.parallelToolCalls === null ? {} : { parallel_tool_calls: params.parallelToolCalls }),
   }
 }
