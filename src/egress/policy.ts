@@ -94,9 +94,9 @@ function parsePort(text: string | undefined): number | 'any' | null {
 }
 
 /**
- * Judges a URL for a purpose. Tools, callbacks, images and the error webhook go by EGRESS_ALLOWLIST, providers by
- * PROVIDER_ALLOWLIST; `ownHosts` (`host` or `host:port`, default 443) are allowed beside the list for `provider` and
- * `error_webhook`, and mean nothing for the rest. Never throws. SPEC §10.
+ * Judges a URL for a purpose. Providers go by PROVIDER_ALLOWLIST, everything else by EGRESS_ALLOWLIST; `ownHosts` (`host` or
+ * `host:port`, default 443) are allowed beside the list for `provider`, `error_webhook` and `telemetry`, and mean nothing for
+ * the rest. Never throws. SPEC §10.
  */
 export function judgeUrl(
   text: string,

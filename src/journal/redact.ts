@@ -3,8 +3,8 @@
  * `secret-forms.ts`. Applied where entries enter the journal, and to what the process logs beside it. SPEC §12.3.
  *
  * The cost of a text goes by its length and not by the number of secrets: forms are found by their first characters, in the
- * text and in what it reads as without its escapes. Secrets
- * of requests are remembered up to a bound, those used longest ago forgotten first; secrets of the environment always.
+ * text and in what it reads as without its escapes. Secrets of requests are remembered up to a bound, those used longest ago
+ * forgotten first; secrets of the environment always.
  */
 import { isRawNumber, type Json } from '../contract/json.ts'
 import type { JournalEntry } from '../engine/ports.ts'
