@@ -58,7 +58,8 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 test('errors are told of: bugs, lost results, broken write tools, keys and quotas; nothing else', () => {
   const told = (event: string, code?: string) =>
     kindOf({ event, run_id: 'run_1', ...(code === undefined ? {} : { code }) })
-  for (const event of ['bug', 'undelivered', 'dropped_undelivered', 'write_not_deferred', 'log_dir_failed'])
+  const always = ['bug', 'crashed', 'undelivered', 'dropped_undelivered', 'write_not_deferred']
+  for (const event of [...always, 'log_dir_failed', 'state_lost', 'state_unreadable'])
     assert.deepEqual(told(event), { event, code: null })
   for (const code of ['provider_auth', 'provider_quota'])
     assert.deepEqual(told('failed', code), { event: 'failed', code })
@@ -125,6 +126,19 @@ test('no more than the bound leave in a minute, and none is forgotten', () => {
     [['c', 2, NOON, NOON + 1]],
   )
   assert.deepEqual(digest.rest(), [])
+})
+
+test('a window that is over tells of its own kind only, and of no more kinds than the bound lets out', () => {
+  const digest = createErrorDigest(1)
+  const add = (event: string, elapsed: number) =>
+    digest.add({ event, code: null }, '{}', { at: NOON + elapsed, elapsed })?.event
+  assert.deepEqual([add('a', 0), add('b', 0), add('c', 0), add('d', 5)], ['a', undefined, undefined, undefined])
+  const due = (elapsed: number) => digest.due(elapsed).map(({ event }) => event)
+  assert.deepEqual(due(WINDOW_MS - 1), [])
+  assert.deepEqual(due(WINDOW_MS), ['b'])
+  assert.deepEqual(due(WINDOW_MS + 5), [])
+  assert.deepEqual([due(2 * WINDOW_MS), due(2 * WINDOW_MS + 5), due(3 * WINDOW_MS + 5)], [['c'], [], ['d']])
+  assert.equal(add('a', 3 * WINDOW_MS + 6), undefined)
 })
 
 test('who sets the clock, to whichever side, silences no error and lets no flood out', async (t) => {

@@ -1,4 +1,4 @@
-/** The ring of the newest entries: what it no longer holds, nothing holds. What it hands out is tested in journal.test.ts. */
+/** The ring of the newest entries: what it no longer holds, nothing holds, and what it holds is found by its id. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import timers from 'node:timers/promises'
@@ -26,4 +26,26 @@ test('an entry that makes room is let go of at once', async () => {
   assert.equal(held.filter((reference) => reference.deref() !== undefined).length, 500)
   assert.equal(ring.firstId(), item(500).id)
   assert.equal(ring.after(null).length, 500)
+})
+
+test('entries behind an id are handed out oldest first, whether that entry is still there or not', () => {
+  const ring = createRing({ maxItems: 5, maxChars: 1_000_000 })
+  // So many that the list has been cut.
+  for (let number = 0; number < 3000; number += 1) ring.push(item(number))
+  const behind = (number: number) => ring.after(item(number).id).map(({ id }) => Number(id.slice(10)))
+  assert.deepEqual(behind(2994), [2995, 2996, 2997, 2998, 2999])
+  assert.deepEqual(behind(10), [2995, 2996, 2997, 2998, 2999])
+  assert.deepEqual(behind(2997), [2998, 2999])
+  assert.deepEqual(behind(2999), [])
+  assert.deepEqual(behind(9999), [])
+})
+
+test('lines that are too much together make room, but the newest entry is kept however large it is', () => {
+  const { length } = item(0).line
+  const ring = createRing({ maxItems: 100, maxChars: 2 * length })
+  for (let number = 0; number < 3; number += 1) ring.push(item(number))
+  assert.equal(ring.firstId(), item(1).id)
+  const large = itemOf('000000000-0009', { event: 'ended', run_id: null, words: 'x'.repeat(10 * length) }, null)
+  ring.push(large)
+  assert.deepEqual(ring.after(null), [large])
 })

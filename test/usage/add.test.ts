@@ -95,8 +95,15 @@ test('without one attempt’s cost, or over several currencies, there is no sum'
 })
 
 test('a fallback that was never asked does not disturb the sum', () => {
-  const { cost, currency } = add([attempt(), attempt()], [a, { ...b, pricing: null }])
-  assert.deepEqual([cost, currency], [0.2, 'USD'])
+  for (const other of [
+    { ...b, pricing: null },
+    { ...b, pricing: eur },
+    { ...a, provider: 'kimi', pricing: eur },
+    { ...a, model: 'b', pricing: eur },
+  ] as const) {
+    const { cost, currency } = add([attempt(), attempt()], [a, other])
+    assert.deepEqual([cost, currency], [0.2, 'USD'])
+  }
 })
 
 test('the same model once more, with another key and without a price, does not disturb the sum of what was priced', () => {
