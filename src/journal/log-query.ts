@@ -1,5 +1,5 @@
 /** What may be asked of the journal, and what it answers. Pure. SPEC §12.4. */
-import { firstIdAt, idOfLine, isItemId, type JournalItem } from './journal-item.ts'
+import { firstIdAt, isItemId, type JournalItem } from './journal-item.ts'
 
 export interface LogQuery {
   readonly runId: string | null
@@ -67,6 +67,6 @@ export function filterOf({ runId, sessionId, event, sinceMs, untilMs, after }: L
       (runId === null || item.runId === runId) &&
       (sessionId === null || item.sessionId === sessionId) &&
       (event === null || item.event === event),
-    mayMatch: (line) => idOfLine(line) !== null && needles.every((needle) => line.includes(needle)),
+    mayMatch: (line) => needles.every((needle) => line.includes(needle)),
   }
 }

@@ -380,13 +380,3 @@ test('what cannot be removed, or is no file, keeps no entry from the disk and wr
     Array.from({ length: 60 }, (_none, n) => n),
   )
 })
-
-test('a cursor is what was given out, or nothing', () => {
-  assert.equal(positionOf(''), null)
-  assert.equal(positionOf('run_1'), null)
-  assert.equal(positionOf('0mfqzzzzz-0000~../../etc~5'), null)
-  assert.deepEqual(positionOf('0mfqzzzzz-0000~2026-11-30-0000~120'), {
-    id: '0mfqzzzzz-0000',
-    place: { file: '2026-11-30-0000', offset: 120 },
-  })
-})
