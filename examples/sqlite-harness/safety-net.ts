@@ -13,20 +13,23 @@ const EXTENSION_S = 60
 
 /** @param all look at every open run, whatever its deadline: for the start of this process */
 export async function sweep(context: Context, all: boolean): Promise<void> {
-  const { database, turns } = context
+  const { database, turns, report } = context
+  /** What is wrong with one holds up no other. */
+  const each = <T>(rows: readonly T[], task: (row: T) => Promise<unknown>) =>
+    Promise.all(rows.map((row) => task(row).catch(report)))
   const overdue = database.all<OperationRow>`SELECT * FROM operation WHERE status = 'pending' AND expires_at <= now()`
-  for (const operation of overdue) expire(operation, context)
+  await each(overdue, async (operation) => expire(operation, context))
 
   const open = database.all<RunRow>`SELECT * FROM run WHERE result IS NULL AND status IN ('starting', 'running')
     AND (deadline_at <= now() OR ${Number(all)}) ORDER BY deadline_at`
-  await Promise.all(open.map(({ id, session_id }) => turns.take(session_id, (hurry) => lookAfter(context, id, hurry))))
+  await each(open, ({ id, session_id }) => turns.take(session_id, (hurry) => lookAfter(context, id, hurry)))
   // Something was said, decided or answered, and no run has been started with it.
   const due = database.all<{ id: string }>`SELECT id FROM chat_session s WHERE
     id IN (SELECT session_id FROM raw_chat_message WHERE id NOT IN (SELECT id FROM chat_message)) OR
     id IN (SELECT session_id FROM operation WHERE told = 0) OR
     (SELECT MAX(position) FROM chat_message WHERE session_id = s.id AND author = 'harness') >
     (SELECT MAX(after_position) FROM run WHERE session_id = s.id)`
-  await Promise.all(due.map(({ id }) => turns.take(id, (hurry) => goOn(context, id, hurry))))
+  await each(due, ({ id }) => turns.take(id, (hurry) => goOn(context, id, hurry)))
 }
 
 /** One run without a result: posted again, stored, given more time, or lost. */

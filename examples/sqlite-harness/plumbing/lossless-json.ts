@@ -8,13 +8,13 @@ const native = JSON as unknown as {
 }
 
 /** What could be a number that a double cannot hold. Looking for it is far quicker than parsing with a reviver. */
-const LONG_NUMBER = /[\d.eE+-]{16}/
+const LONG_NUMBER = /[\d.eE+-]{16}|\d[eE][+-]?\d{3}/
 
 /** The value; numbers that a double cannot hold become raw JSON, which `stringify` writes as it was. Throws on bad JSON. */
 export function parseLossless(text: string): unknown {
   if (!LONG_NUMBER.test(text)) return JSON.parse(text)
   return native.parse(text, (_key, value, { source = '' }) =>
-    typeof value === 'number' && source.length > 15 && String(value) !== source ? native.rawJSON(source) : value,
+    typeof value === 'number' && LONG_NUMBER.test(source) && String(value) !== source ? native.rawJSON(source) : value,
   )
 }
 

@@ -10,6 +10,11 @@ test('long numbers leave as they came, and short ones are numbers', () => {
   assert.equal((parseLossless('{"n":1.5}') as { n: number }).n, 1.5)
 })
 
+test('what a double takes for infinite or for nothing leaves as it came', () => {
+  const text = '{"large":1e400,"small":-2.5E-400,"n":1e3}'
+  assert.equal(JSON.stringify(parseLossless(text)), text.replace('1e3', '1000'))
+})
+
 test('what is no JSON is null', () => {
   assert.deepEqual([parseOrNull('{"a":'), parseOrNull('')], [null, null])
 })
