@@ -39,7 +39,13 @@ export async function openChatServer({ database, words, report, environment, por
   const parts = { database, words, report, engine, harnessUrl: server.url, toolSecret, pause, changed: changes.tell }
   const harness = createHarness(parts)
   const signIn = createSignIn(keptSecret(database, 'cookie_secret'))
-  answer = createRoutes({ harness, changes, page: readPage(words, engine.url), signIn, callbackSecrets })
+  const routes = createRoutes({ harness, changes, page: readPage(words, engine.url), signIn, callbackSecrets })
+  answer = (incoming) =>
+    routes(incoming).catch((defect: unknown) => {
+      report(defect)
+      // The engine tries again.
+      return wrong(500, 'the server failed')
+    })
   // At once what an earlier process has left, then every minute.
   void harness.sweep(true)
   const timer = setInterval(() => void harness.sweep(), SWEEP_EVERY_MS)

@@ -22,7 +22,7 @@ const ALWAYS = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-ref
 export async function listen(port: number, handle: (incoming: Incoming) => Promise<Answer>) {
   const server = createServer((request, response) => {
     void serve(request, handle)
-      // The caller went away in the middle of its body, or the handler has a defect: the engine tries again.
+      // The caller went away in the middle of its body.
       .catch(() => wrong(500, 'the server failed'))
       .then((answer) => send(response, answer))
   })
