@@ -6,7 +6,7 @@
  */
 import type { JournalEntry, WriteJournal } from '../engine/ports.ts'
 import { contentFact } from './content.ts'
-import { lastIdIn, readDisk } from './disk-reader.ts'
+import { type DiskQuestion, lastIdIn, readDisk } from './disk-reader.ts'
 import { createDiskWriter, type DiskLimits, type DiskWriter } from './disk-writer.ts'
 import { createIds, itemOf, type JournalItem } from './journal-item.ts'
 import { cursorOf, filterOf, type LogPage, type LogPosition, type LogQuery, type ReadLogs } from './log-query.ts'
@@ -30,6 +30,8 @@ export interface JournalOptions {
   readonly ring?: RingLimits
   /** How long a disk that hangs may hold up an answer, or the end of the process. Default: `PATIENCE_MS`. */
   readonly patienceMs?: number
+  /** How much of the files one question reads. Default: as `readDisk` has it. */
+  readonly maxScanBytes?: number
 }
 
 export interface Journal {
@@ -45,7 +47,7 @@ const PATIENCE_MS = 2000
 const MAX_SESSIONS = 20_000
 
 export function createJournal(options: JournalOptions): Journal {
-  const { disk: limits, now, clearContent, patienceMs = PATIENCE_MS } = options
+  const { disk: limits, maxScanBytes, now, clearContent, patienceMs = PATIENCE_MS } = options
   const ring = createRing(options.ring)
   const newId = createIds(limits === null ? null : lastIdIn(limits.folder), now)
   const sessionOf = rememberSessions()
@@ -74,7 +76,8 @@ export function createJournal(options: JournalOptions): Journal {
   async function read(query: LogQuery): Promise<LogPage> {
     // A disk that does not take what waits would not answer either, and whoever asks it is stuck with it.
     const answers = disk !== null && (await inTime(disk.flush(), patienceMs))
-    return limits === null || !answers ? readMemory(query, ring) : readBoth(query, ring, limits.folder)
+    if (limits === null || !answers) return readMemory(query, ring)
+    return readBoth(query, ring, { folder: limits.folder, ...(maxScanBytes === undefined ? {} : { maxScanBytes }) })
   }
 
   return { write, read, close: async () => void (disk !== null && (await inTime(disk.flush(), patienceMs))) }
@@ -110,11 +113,15 @@ function readMemory(query: LogQuery, ring: Ring): LogPage {
 }
 
 /** What memory still has is taken from there, what is older from the files. */
-async function readBoth(query: LogQuery, ring: Ring, folder: string): Promise<LogPage> {
+async function readBoth(
+  query: LogQuery,
+  ring: Ring,
+  disk: Pick<DiskQuestion, 'folder' | 'maxScanBytes'>,
+): Promise<LogPage> {
   // Taken before the first wait: what falls out of the ring meanwhile is not missed.
   const before = ring.firstId()
   const recent = ring.after(query.after?.id ?? null)
-  const old = await readDisk({ folder, query, filter: filterOf(query), before })
+  const old = await readDisk({ ...disk, query, filter: filterOf(query), before })
   if (!old.done) return page(query, old.lines, old.last, { more: true, source: 'disk' })
   const part = select(recent, query, query.limit - old.lines.length)
   const source = sourceOf(old.lines.length > 0, part.lines.length > 0)

@@ -16,7 +16,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { createIds, isItemId, msOfId } from '../../src/journal/journal-item.ts'
 import { readDisk } from '../../src/journal/disk-reader.ts'
-import { filterOf, positionOf, type LogPosition } from '../../src/journal/log-query.ts'
+import { filterOf, positionOf, type LogPage, type LogPosition } from '../../src/journal/log-query.ts'
 import { entriesOf, folderFor, journalWith, NOON, query } from './items.ts'
 
 const numbers = (page: { readonly lines: readonly string[] }) => entriesOf(page).map(({ n }) => n)
@@ -39,6 +39,38 @@ test('an entry is kept with an id, its time and the session that its run was acc
   )
   assert.deepEqual(Object.keys(entries[0] ?? {}), ['id', 'at', 'event', 'run_id', 'session_id', 'provider'])
   assert.equal(logged.length, 3)
+})
+
+test('what was said is kept where that is wanted, cleared, and else not even asked for', async () => {
+  let asked = 0
+  const said = () => {
+    asked += 1
+    return { text: 'the secret word' }
+  }
+  const silent = journalWith()
+  silent.journal.write({ event: 'step_ended', run_id: 'run_1' }, said)
+  const telling = journalWith({ clearContent: (text) => text.replace('secret', '[redacted]') })
+  telling.journal.write({ event: 'step_ended', run_id: 'run_1' }, said)
+  telling.journal.write({ event: 'step_ended', run_id: 'run_1' })
+  assert.equal(asked, 1)
+  const told = [...silent.logged, ...telling.logged].map((entry) => entry['content'])
+  assert.deepEqual(told, [undefined, '{"text":"the [redacted] word"}', undefined])
+})
+
+test('which session a run belongs to is known of the newest 20,000 runs, and of one that had none', async () => {
+  const { journal } = journalWith()
+  const accepted = (n: number) =>
+    journal.write({ event: 'accepted', run_id: `run_${n}`, session_id: n === 20_000 ? null : `s${n}` })
+  for (let n = 0; n <= 20_001; n += 1) accepted(n)
+  for (const n of [0, 1, 2, 20_000, 20_001]) journal.write({ event: 'ended', run_id: `run_${n}` })
+  journal.write({ event: 'overload_began', run_id: null })
+  const last = entriesOf(await journal.read(query({ event: 'ended' })))
+  assert.deepEqual(
+    last.map(({ session_id }) => session_id),
+    [null, 's1', 's2', null, 's20001'],
+  )
+  const [engine] = entriesOf(await journal.read(query({ event: 'overload_began' })))
+  assert.equal(engine?.session_id, null)
 })
 
 test('filters hold together, and since and until are both inclusive', async () => {
@@ -144,6 +176,24 @@ test('one question reads so much and no more, also where all of it is too old, a
     }
     assert.deepEqual(found, wanted)
   }
+})
+
+test('a page that ends before the files do holds nothing of memory, so that its cursor misses nothing', async (t) => {
+  const { journal } = journalWith({ disk: disk(folderFor(t)), ring: small, maxScanBytes: 300_000 })
+  const rare = (n: number) => n % 400 === 0 || n === 1999
+  for (let n = 0; n < 2000; n += 1)
+    journal.write({ event: rare(n) ? 'limit' : 'retry', run_id: 'run_1', n, filling: 'x'.repeat(500) })
+  const found: (number | undefined)[] = []
+  let pages = 0
+  let after: LogPosition | null = null
+  for (let more = true; more; pages += 1) {
+    const page: LogPage = await journal.read(query({ event: 'limit', after }))
+    found.push(...numbers(page))
+    after = positionOf(page.cursor ?? '')
+    more = page.more
+  }
+  assert.deepEqual([found, pages], [[0, 400, 800, 1200, 1600, 1999], 3])
+  await journal.close()
 })
 
 test('what has left memory is read from disk, each entry once, and the source is told', async (t) => {
