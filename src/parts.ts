@@ -57,12 +57,22 @@ export function runFactsOf(settings: Settings, keys: KeySettings): RunFacts {
 export function secretsOf({ apiKeys, callbackSecrets, engineTokens, ...settings }: Settings): string[] {
   const proxies = [settings.proxyAll, ...Object.values(settings.proxyByProvider)].map((url) => URL.parse(url ?? ''))
   const passwords = proxies.map((url) => decodeURIComponent(url?.password ?? ''))
-  // Whoever has the address of a webhook can often post to it.
-  const { pathname = '' } = URL.parse(settings.errorWebhookUrl ?? '') ?? {}
+  const webhook = webhookSecrets(settings.errorWebhookUrl)
   const toCollector = Object.values(settings.tracing?.headers ?? {})
   const own = [...engineTokens, ...settings.stateKeys, ...(callbackSecrets ?? []), ...toCollector]
   const pem = settings.gigachatTls.identity?.key.split('\n').filter((line) => !line.startsWith('-----')) ?? []
-  return [...own, ...Object.values(apiKeys), ...passwords, ...pem, pathname].filter(Boolean)
+  return [...own, ...Object.values(apiKeys), ...passwords, ...pem, ...webhook].filter(Boolean)
+}
+
+/** What stands in a query and is shorter is a version or a word. */
+const SHORTEST_SIGNATURE = 16
+
+/** Whoever has the address of a webhook can often post to it. */
+function webhookSecrets(address: string | null): string[] {
+  const url = URL.parse(address ?? '')
+  if (url === null) return []
+  const values = [...url.searchParams.values()].filter(({ length }) => length >= SHORTEST_SIGNATURE)
+  return [url.pathname, url.search.slice(1), ...values]
 }
 
 export function openErrorWebhook(settings: Settings, egress: Egress, logger: Logger): ErrorWebhook | null {

@@ -164,7 +164,7 @@ export function readSettings(environment: Environment): SettingsOutcome {
     logRetentionDays: reader.whole('LOG_RETENTION_DAYS', 14, 1, 3650),
     logDirMaxBytes: reader.whole('LOG_DIR_MAX_BYTES', 1_073_741_824, 1_048_576, 1_099_511_627_776),
     logContent: reader.flag('LOG_CONTENT'),
-    errorWebhookUrl: reader.url('ERROR_WEBHOOK_URL'),
+    errorWebhookUrl: reader.wholeUrl('ERROR_WEBHOOK_URL'),
     stateDir: reader.folder('STATE_DIR'),
     stateKeys: secrets(reader, 'STATE_KEY'),
     stateMaxBytes: reader.whole('STATE_MAX_BYTES', 4_294_967_296, 1_048_576, 1_099_511_627_776),

@@ -86,6 +86,27 @@ test('GigaChat: each fault names its variable, and neither a path nor a text is 
   }
 })
 
+test('the address of the error webhook stays as it is, to the slash and the query', () => {
+  for (const url of [
+    'https://alerts.example/hook/',
+    'https://alerts.example/hook?version=1&sig=sixteen-letters-or-more',
+  ]) {
+    const outcome = read({ ERROR_WEBHOOK_URL: url })
+    assert.equal(outcome.ok ? outcome.settings.errorWebhookUrl : outcome.faults.join(), url)
+  }
+  for (const url of [
+    'alerts.example/hook',
+    'ftp://alerts.example/',
+    'https://user:word@alerts.example/',
+    'https://a.example/#x',
+  ])
+    assert.deepEqual(
+      faultsOf({ ERROR_WEBHOOK_URL: url }),
+      ['ERROR_WEBHOOK_URL must be an http or https address without user and fragment'],
+      url,
+    )
+})
+
 test('the variables of OpenTelemetry mean what they mean everywhere', () => {
   const token = 'sixteen-characters'
   const read = (environment: Readonly<Record<string, string>>) => readSettings({ ENGINE_TOKEN: token, ...environment })

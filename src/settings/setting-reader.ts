@@ -66,19 +66,24 @@ export class SettingReader {
     return standard
   }
 
-  /** http or https, no query, no fragment, no user. Its text is not quoted: a key may have been pasted into it. */
+  /**
+   * A base of addresses, without a slash at its end: http or https, no query, no fragment, no user. Its text is not quoted: a
+   * key may have been pasted into it.
+   */
   url(name: string): string | null {
     const text = this.text(name)
     if (text === null) return null
-    const parsed = URL.parse(text)
-    const plain =
-      parsed !== null &&
-      (parsed.protocol === 'https:' || parsed.protocol === 'http:') &&
-      parsed.search === '' &&
-      parsed.hash === '' &&
-      !text.includes('@')
-    if (!plain) this.fault(name, 'must be an http or https address without user, query or fragment')
+    if (!isWebAddress(text) || URL.parse(text)?.search !== '')
+      this.fault(name, 'must be an http or https address without user, query or fragment')
     return text.replace(/\/+$/, '')
+  }
+
+  /** The whole of an address, as it is: http or https, no fragment, no user. Its text is not quoted: it is a secret itself. */
+  wholeUrl(name: string): string | null {
+    const text = this.text(name)
+    if (text !== null && !isWebAddress(text))
+      this.fault(name, 'must be an http or https address without user and fragment')
+    return text
   }
 
   /** The text of the file that a variable names. Neither its path nor its text is told. */
@@ -128,4 +133,9 @@ export class SettingReader {
     if (parsed !== null && !parsed.ok) this.fault(name, parsed.reason)
     return text
   }
+}
+
+function isWebAddress(text: string): boolean {
+  const { hash, protocol } = URL.parse(text) ?? {}
+  return (protocol === 'https:' || protocol === 'http:') && hash === '' && !text.split('?', 1)[0]?.includes('@')
 }
