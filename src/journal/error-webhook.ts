@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto'
 import { instantText } from '../contract/instant.ts'
 import { type Secrets, signedHeaders } from '../delivery/envelope.ts'
 import type { Egress, EgressAnswer } from '../egress/egress.ts'
+import { ownHost } from '../egress/own-host.ts'
 import { timeLimit } from '../egress/time-limit.ts'
 import type { JournalEntry } from '../engine/ports.ts'
 import { createErrorDigest, kindOf, type Notice } from './error-digest.ts'
@@ -113,6 +114,7 @@ async function post(notice: Notice, options: ErrorWebhookOptions, closing: Abort
   const limit = timeLimit(timeoutMs, closing)
   const answer = await egress.request({
     purpose: 'error_webhook',
+    // It need not stand on EGRESS_ALLOWLIST.
     ownHosts: [ownHost(url)],
     method: 'POST',
     url,
@@ -126,11 +128,6 @@ async function post(notice: Notice, options: ErrorWebhookOptions, closing: Abort
   limit.release()
   if (answer.kind === 'response') answer.response.destroy()
   return failureOf(answer)
-}
-
-/** The operator's own host, which need not stand on EGRESS_ALLOWLIST. */
-export function ownHost(url: string): string {
-  return URL.parse(url)?.host ?? ''
 }
 
 /** The entry stands in it as the journal keeps it. */

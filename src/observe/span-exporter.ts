@@ -7,6 +7,7 @@
  */
 import { retryAfterMs } from '../contract/retry-after.ts'
 import type { Egress, EgressAnswer, EgressResponse } from '../egress/egress.ts'
+import { ownHost } from '../egress/own-host.ts'
 import { timeLimit } from '../egress/time-limit.ts'
 import { type Attributes, exportRequest, type Span } from './span.ts'
 
@@ -159,7 +160,7 @@ async function post(batch: readonly Span[], options: SpanExporterOptions, closin
   const limit = timeLimit(timeoutMs, closing)
   const answer = await egress.request({
     purpose: 'telemetry',
-    ownHosts: [URL.parse(url)?.host ?? ''],
+    ownHosts: [ownHost(url)],
     method: 'POST',
     url,
     headers: { ...headers, 'content-type': 'application/json' },
