@@ -181,18 +181,24 @@ test('one question reads so much and no more, also where all of it is too old, a
 test('a page that ends before the files do holds nothing of memory, so that its cursor misses nothing', async (t) => {
   const { journal } = journalWith({ disk: disk(folderFor(t)), ring: small, maxScanBytes: 300_000 })
   const rare = (n: number) => n % 400 === 0 || n === 1999
-  for (let n = 0; n < 2000; n += 1)
-    journal.write({ event: rare(n) ? 'limit' : 'retry', run_id: 'run_1', n, filling: 'x'.repeat(500) })
-  const found: (number | undefined)[] = []
-  let pages = 0
-  let after: LogPosition | null = null
-  for (let more = true; more; pages += 1) {
-    const page: LogPage = await journal.read(query({ event: 'limit', after }))
-    found.push(...numbers(page))
-    after = positionOf(page.cursor ?? '')
-    more = page.more
+  // The word that is looked for stands in every line.
+  const facts = { run_id: 'run_1', note: 'limit', filling: 'x'.repeat(500) }
+  for (let n = 0; n < 2000; n += 1) journal.write({ event: rare(n) ? 'limit' : 'retry', n, ...facts })
+  for (const [event, wanted] of [
+    ['limit', [0, 400, 800, 1200, 1600, 1999]],
+    [null, Array.from({ length: 2000 }, (_none, n) => n)],
+  ] as const) {
+    const found: (number | undefined)[] = []
+    let pages = 0
+    let after: LogPosition | null = null
+    for (let more = true; more; pages += 1) {
+      const page: LogPage = await journal.read(query({ event, after, limit: 2000 }))
+      found.push(...numbers(page))
+      after = positionOf(page.cursor ?? '')
+      more = page.more
+    }
+    assert.deepEqual([found, pages], [wanted, 3])
   }
-  assert.deepEqual([found, pages], [[0, 400, 800, 1200, 1600, 1999], 3])
   await journal.close()
 })
 
