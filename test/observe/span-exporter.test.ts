@@ -95,7 +95,19 @@ test('spans wait two seconds for others, and a full batch goes at once', async (
   add(513)
   await pass(0)
   assert.deepEqual(sizes, [3, 512, 1])
-  assert.deepEqual(counted, { exported: 516, dropped: 0 })
+  add(512)
+  await pass(0)
+  assert.deepEqual(sizes, [3, 512, 1, 512])
+  assert.deepEqual(counted, { exported: 1028, dropped: 0 })
+})
+
+test('spans that keep coming do not put off those that wait', async (t) => {
+  const { add, pass, sizes } = start(t, () => answered(200))
+  for (let second = 0; second < 5; second += 1) {
+    add(1)
+    await pass(1000)
+  }
+  assert.deepEqual(sizes, [2, 2])
 })
 
 test('while the receiver is down spans are kept up to a bound, attempts grow apart, and all is told once', async (t) => {
