@@ -59,9 +59,8 @@ interface Line {
 /** Where somebody of this session who comes now is served, were nobody else to come or to leave; 1 is next. */
 function placeOf(sessions: ReadonlyMap<string, ReadonlySet<Waiter>>, session: string): number {
   const own = sessions.get(session)?.size ?? 0
-  // Behind the last turn: everybody else has one before.
-  if (own === 0) return sessions.size + 1
   let before = 0
+  // Sessions whose turn comes first have one more than this one's waiters; without any it is behind the last turn.
   let turns = own + 1
   for (const [other, waiters] of sessions) {
     if (other === session) turns = own
