@@ -6,10 +6,9 @@
  * with less while a newer one refuses what it does not know.
  */
 import type { JsonObject } from '../contract/json.ts'
-import type { ParamRules, Profile, SamplingRules, ThinkingRule } from './profile.ts'
+import type { ParamRules, Profile, SamplingRules, ThinkingRule, ThinkingRules } from './profile.ts'
 
 type ClaudeRules = Omit<ParamRules, 'stops' | 'stopBytes' | 'seed' | 'parallelToolCalls'> & Pick<Profile, 'anthropic'>
-type ThinkingRules = NonNullable<ParamRules['thinking']>
 
 /** Thinking is shown as a summary: with the newer models' default, `omitted`, a stream is silent until the answer. */
 const ADAPTIVE: JsonObject = { type: 'adaptive', display: 'summarized' }

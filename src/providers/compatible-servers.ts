@@ -8,9 +8,7 @@
 import type { JsonObject } from '../contract/json.ts'
 import { type ModelTable, patternsOf, rulesFor } from './model-table.ts'
 import { minimaxChatRow, minimaxModels } from './minimax.ts'
-import type { ParamRules, ProfileRow, ThinkingRule } from './profile.ts'
-
-type ThinkingRules = NonNullable<ParamRules['thinking']>
+import type { ProfileRow, ThinkingRule, ThinkingRules } from './profile.ts'
 
 export interface CompatibleServer {
   row(model: string): ProfileRow

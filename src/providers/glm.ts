@@ -5,9 +5,7 @@
  * Earlier reasoning is always sent back: inside a tool loop it is needed, elsewhere the service drops it itself.
  */
 import { type ModelTable, patternsOf, rulesFor } from './model-table.ts'
-import type { ParamRules, ProfileRow, ThinkingRule } from './profile.ts'
-
-type Thinking = NonNullable<ParamRules['thinking']>
+import type { ProfileRow, ThinkingRule, ThinkingRules } from './profile.ts'
 
 const DISABLED: ThinkingRule = { body: { thinking: { type: 'disabled' } }, thinks: false }
 const ENABLED: ThinkingRule = { body: { thinking: { type: 'enabled' } }, thinks: true }
@@ -17,7 +15,7 @@ function effort(level: 'low' | 'high' | 'max'): ThinkingRule {
 }
 
 /** Cannot be kept from thinking; their own default is `max`, many times slower and dearer than `low`. */
-const ALWAYS: Thinking = {
+const ALWAYS: ThinkingRules = {
   off: effort('low'),
   low: effort('low'),
   medium: effort('high'),
@@ -26,7 +24,7 @@ const ALWAYS: Thinking = {
   unsaid: effort('low'),
 }
 /** Knows two efforts, and the higher one is its own default. */
-const TWO_EFFORTS: Thinking = {
+const TWO_EFFORTS: ThinkingRules = {
   off: DISABLED,
   low: effort('high'),
   medium: effort('high'),
@@ -34,7 +32,7 @@ const TWO_EFFORTS: Thinking = {
   max: effort('max'),
   unsaid: effort('high'),
 }
-const SWITCH: Thinking = {
+const SWITCH: ThinkingRules = {
   off: DISABLED,
   low: ENABLED,
   medium: ENABLED,

@@ -6,16 +6,14 @@
  * message of another provider a few words do.
  */
 import { type ModelTable, patternsOf, rulesFor } from './model-table.ts'
-import type { ParamRules, ProfileRow, ThinkingRule } from './profile.ts'
-
-type Thinking = NonNullable<ParamRules['thinking']>
+import type { ProfileRow, ThinkingRule, ThinkingRules } from './profile.ts'
 
 function effort(level: 'low' | 'high' | 'max'): ThinkingRule {
   return { body: { output_config: { effort: level } }, thinks: true }
 }
 
 /** Cannot be kept from thinking; their own default is `max`, which is slow. */
-const EFFORTS: Thinking = {
+const EFFORTS: ThinkingRules = {
   off: effort('low'),
   low: effort('low'),
   medium: effort('high'),
@@ -27,8 +25,8 @@ const EFFORTS: Thinking = {
 const OWN: ThinkingRule = { body: {}, thinks: true }
 const ENABLED: ThinkingRule = { body: { thinking: { type: 'enabled' } }, thinks: true }
 /** Always thinks, and knows no levels. */
-const ALWAYS: Thinking = { off: OWN, low: OWN, medium: OWN, high: OWN, max: OWN, unsaid: OWN }
-const SWITCH: Thinking = {
+const ALWAYS: ThinkingRules = { off: OWN, low: OWN, medium: OWN, high: OWN, max: OWN, unsaid: OWN }
+const SWITCH: ThinkingRules = {
   off: { body: { thinking: { type: 'disabled' } }, thinks: false },
   low: ENABLED,
   medium: ENABLED,

@@ -6,9 +6,8 @@
  */
 import type { JsonObject } from '../contract/json.ts'
 import { type ModelTable, patternsOf, rulesFor } from './model-table.ts'
-import type { ParamRules, ProfileRow, ThinkingRule } from './profile.ts'
+import type { ProfileRow, ThinkingRule, ThinkingRules } from './profile.ts'
 
-type Thinking = NonNullable<ParamRules['thinking']>
 type ModelRules = Pick<ProfileRow, 'reads' | 'maxTokensMost'> & {
   /** `efforts`: always thinks, its own default is `max`, about ten times as long as `low`. */
   readonly thinks: 'efforts' | 'switch' | 'always'
@@ -32,7 +31,7 @@ export const minimaxModels = patternsOf(MODELS)
 
 const OWN: ThinkingRule = { body: {}, thinks: true }
 const ADAPTIVE: ThinkingRule = { body: { thinking: { type: 'adaptive' } }, thinks: true }
-const SWITCH: Thinking = {
+const SWITCH: ThinkingRules = {
   off: { body: { thinking: { type: 'disabled' } }, thinks: false },
   low: ADAPTIVE,
   medium: ADAPTIVE,
@@ -40,14 +39,14 @@ const SWITCH: Thinking = {
   max: ADAPTIVE,
   unsaid: OWN,
 }
-const ALWAYS: Thinking = { off: OWN, low: OWN, medium: OWN, high: OWN, max: OWN, unsaid: OWN }
+const ALWAYS: ThinkingRules = { off: OWN, low: OWN, medium: OWN, high: OWN, max: OWN, unsaid: OWN }
 
 /** @param field where the wire format has the effort */
 function rowFor(model: string, field: (level: string) => JsonObject): ProfileRow {
   const { thinks, ...rules } = rulesFor(MODELS, model)
   const effort = (level: string): ThinkingRule => ({ body: field(level), thinks: true })
   const [low, medium, high, max] = [effort('low'), effort('medium'), effort('high'), effort('max')]
-  const efforts: Thinking = { off: low, low, medium, high, max, unsaid: low }
+  const efforts: ThinkingRules = { off: low, low, medium, high, max, unsaid: low }
   return {
     // A signature of another model is not known to be taken, and without one nothing is lost but quality.
     reasoningGoesTo: 'model',

@@ -81,8 +81,8 @@ export interface ParamRules {
   readonly stopBytes: number | null
   readonly seed: boolean
   readonly parallelToolCalls: boolean
-  /** What is sent for each word of `params.thinking`, and where it says nothing; null: the field is not taken. */
-  readonly thinking: Readonly<Record<Thinking | 'unsaid', ThinkingRule>> | null
+  /** null: the field is not taken. */
+  readonly thinking: ThinkingRules | null
   /** Where `params.max_output_tokens` says nothing: null leaves the field out. */
   readonly maxTokens: number | null
   /** More than this is refused; null: not known. */
@@ -101,6 +101,9 @@ export interface Range {
   readonly least: number
   readonly most: number
 }
+
+/** What is sent for each word of `params.thinking`, and where it says nothing. */
+export type ThinkingRules = Readonly<Record<Thinking | 'unsaid', ThinkingRule>>
 
 export interface ThinkingRule {
   readonly body: JsonObject
