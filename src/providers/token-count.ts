@@ -58,9 +58,10 @@ interface ToldCounts {
 export function tokensWithin({ cacheRead, cacheWrite, completion, prompt, reasoning, total }: ToldCounts): Tokens {
   const cached = cacheRead + cacheWrite
   const beside = total === null ? null : total - prompt - completion
-  const both = reasoning > 0 && cached > 0 && beside === reasoning + cached
-  const reasoningBeside = reasoning > 0 && (both || beside === reasoning || (total === null && reasoning > completion))
-  const cacheBeside = cached > 0 && (both || (beside === cached && !reasoningBeside))
+  // Where one of them is 0 it makes no difference what is said of it.
+  const both = beside === reasoning + cached
+  const reasoningBeside = both || beside === reasoning || (total === null && reasoning > completion)
+  const cacheBeside = both || (beside === cached && !reasoningBeside)
   return tokensOf({
     input: cacheBeside ? prompt : Math.max(0, prompt - cached),
     cacheRead,
