@@ -367,7 +367,7 @@ test('params that are not sent as they came, and headers that are not sent, are 
   assert.deepEqual(
     answer.changes.map(({ kind, path }) => [kind, path]),
     [
-      ['header_dropped', 'tools[0].headers["Cookie"]'],
+      ['header_dropped', 'tools[0].headers.Cookie'],
       ['param_dropped', 'llm.params.seed'],
     ],
   )

@@ -2,7 +2,7 @@
  * Which headers of a request may travel to a tool or a callback (SPEC §5.1): `Authorization` and `X-*`, with values a
  * header can hold.
  */
-import type { Faults } from './check.ts'
+import { type Faults, fieldPath } from './check.ts'
 import type { Warning } from './result.ts'
 
 /** Set by the engine itself, or a secret between engine and harness that no tool may see. */
@@ -22,7 +22,7 @@ export function allowedHeaders(
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(headers)) {
     const key = name.toLowerCase()
-    const place = `${path}[${JSON.stringify(name.slice(0, 64))}]`
+    const place = fieldPath(path, name)
     if (!TOKEN.test(name)) faults.add(place, 'is not a header name')
     else if (seen.has(key)) faults.add(place, 'stands twice (header names ignore case)')
     else if (RESERVED.has(key) || !(key === 'authorization' || key.startsWith('x-'))) {

@@ -52,10 +52,10 @@ test('§3.5 202: warnings name what was accepted but changed', async (t) => {
   assert.deepEqual(
     accepted.warnings.map(({ code, path }) => [code, path]),
     [
-      ['header_dropped', 'callback.headers["X-Deadline-Ms"]'],
-      ['header_dropped', 'callback.headers["Content-Type"]'],
-      ['header_dropped', 'tools[0].headers["X-Engine-Secret"]'],
-      ['header_dropped', 'tools[0].headers["Cookie"]'],
+      ['header_dropped', 'callback.headers.X-Deadline-Ms'],
+      ['header_dropped', 'callback.headers.Content-Type'],
+      ['header_dropped', 'tools[0].headers.X-Engine-Secret'],
+      ['header_dropped', 'tools[0].headers.Cookie'],
     ].toSorted(byPath),
   )
   assert.ok(accepted.warnings.every(({ message }) => !message.includes('SECRET')))
@@ -168,7 +168,7 @@ test('§2.3 400: every fault of a request is told at once, from all its parts', 
     'messages[0].call_id',
     'meta.timezone',
     'stream.everything',
-    'tools[0].headers["X-A"]',
+    'tools[0].headers.X-A',
     'tools[0].input_schema/$ref',
     'tools[0].url',
   ])

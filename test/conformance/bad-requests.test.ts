@@ -391,20 +391,20 @@ const cases: readonly Case[] = [
   [
     'TH-10: a header value outside Latin-1',
     { 'tools[0].headers': { Authorization: 'Bearer ключ' } },
-    ['tools[0].headers["Authorization"]'],
+    ['tools[0].headers.Authorization'],
   ],
   [
     'TH-10: a header value with a line break',
     { 'tools[0].headers': { 'X-A': 'SECRET\r\nX-Evil: 1' } },
-    ['tools[0].headers["X-A"]'],
+    ['tools[0].headers.X-A'],
   ],
   [
     'a header value with white space at its end',
     { 'tools[0].headers': { 'X-A': 'SECRET ' } },
-    ['tools[0].headers["X-A"]'],
+    ['tools[0].headers.X-A'],
   ],
   ['a header name that is none', { 'tools[0].headers': { 'X Y': '1' } }, ['tools[0].headers["X Y"]']],
-  ['a header that stands twice', { 'tools[0].headers': { 'X-A': '1', 'x-a': '2' } }, ['tools[0].headers["x-a"]']],
+  ['a header that stands twice', { 'tools[0].headers': { 'X-A': '1', 'x-a': '2' } }, ['tools[0].headers.x-a']],
   [
     'too many headers',
     { 'tools[0].headers': Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`X-${n}`, '1'])) },
@@ -455,7 +455,7 @@ const cases: readonly Case[] = [
   [
     'a callback header with a line break',
     { 'callback.headers': { Authorization: 'a\nb SECRET' } },
-    ['callback.headers["Authorization"]'],
+    ['callback.headers.Authorization'],
   ],
   ['a field of callback that does not exist', { 'callback.method': 'PUT' }],
   ['meta a list', { meta: [] }],

@@ -507,7 +507,7 @@ test('§5.1 TH-10: headers of the connection and of others are dropped with a wa
     result.warnings.map(({ code, path }) => [code, path]),
     Object.keys(headers)
       .slice(1)
-      .map((name) => ['header_dropped', `tools[0].headers["${name}"]`]),
+      .map((name) => ['header_dropped', `tools[0].headers.${name}`]),
   )
 })
 

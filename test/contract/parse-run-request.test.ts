@@ -44,14 +44,14 @@ test('headers other than Authorization and X-* are dropped with a warning, also 
   assert.deepEqual(request.tools[0]?.headers, { Authorization: 'Bearer t', 'X-Tenant': 'a' })
   assert.deepEqual(
     warnings.map(({ path }) => path),
-    ['tools[0].headers["Host"]', 'tools[0].headers["Cookie"]', 'tools[0].headers["X-Engine-Secret"]'],
+    ['tools[0].headers.Host', 'tools[0].headers.Cookie', 'tools[0].headers.X-Engine-Secret'],
   )
 })
 
 for (const value of ['Bearer ключ', 'a\r\nX-Evil: 1', 'a\0b', ' padded']) {
   test(`TH-10: the header value ${JSON.stringify(value)} is a fault that names the header and not its value`, () => {
     const { faults } = parse({ tools: [tool('getOrders', { headers: { 'X-A': value } })] })
-    assert.equal(faults.list[0]?.path, 'tools[0].headers["X-A"]')
+    assert.equal(faults.list[0]?.path, 'tools[0].headers.X-A')
     assert.ok(!JSON.stringify(faults.list).includes(value))
   })
 }
