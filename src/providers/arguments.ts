@@ -6,6 +6,7 @@
  * write would be carried out. Half a surrogate pair is U+FFFD, as in a model's text: many a tool and database takes no JSON
  * that has one.
  */
+import { canonical } from '../contract/canonical.ts'
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../contract/json.ts'
 import type { ModelCall } from '../engine/ports.ts'
 import { wellFormedJson } from './json-body.ts'
@@ -76,18 +77,19 @@ function mend(text: string): JsonObject | null {
   if (end === null) return null
   const first = text.slice(0, end).trim()
   const rest = text.slice(end).trim()
-  if (!STRAY.test(rest) && !isOnly(rest, first)) return null
   const parsed = parseJson(first, MOST_LEVELS)
-  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : null
+  if (!parsed.ok || !isJsonObject(parsed.value)) return null
+  return STRAY.test(rest) || isOnly(rest, canonical(parsed.value)) ? parsed.value : null
 }
 
-/** True when a text is nothing but copies of another. */
-function isOnly(text: string, copy: string): boolean {
-  let at = 0
-  while (at < text.length) {
-    if (!text.startsWith(copy, at)) return false
-    at += copy.length
-    while (/\s/.test(text.charAt(at))) at += 1
+/** True when a text is nothing but JSON values whose canonical form is this one: however each of them is written. */
+function isOnly(text: string, form: string): boolean {
+  let left = text
+  while (left !== '') {
+    const end = firstValueEnd(left)
+    const copy = end === null ? null : parseJson(left.slice(0, end), MOST_LEVELS)
+    if (end === null || copy?.ok !== true || canonical(copy.value) !== form) return false
+    left = left.slice(end).trimStart()
   }
   return true
 }

@@ -45,6 +45,21 @@ test('the same object sent twice or more is that object', () => {
   assert.deepEqual(args('{"a":"\\"}"}{"a":"\\"}"}'), { a: '"}' })
 })
 
+test('a copy of an object may be written in another way, and what is not the same object is none', () => {
+  assert.deepEqual(args('{"a":1,"b":"é"} {"b": "\\u00e9", "a": 1.0}\n'), { a: 1, b: 'é' })
+  for (const other of [
+    '{"a":2}',
+    '{"a":1,"b":1}',
+    '{"a":"1"}',
+    '[{"a":1}]',
+    '{"a":1',
+    '{a:1}',
+    '{"a":1}{"a":2}',
+    '"x"',
+  ])
+    assert.equal(args(`{"a":1} ${other}`), 'not_json', other)
+})
+
 test('LC-08: an object inside a string is unwrapped once; what else is no object is told', () => {
   assert.deepEqual(args('"{\\"city\\":\\"Rome\\"}"'), { city: 'Rome' })
   assert.equal(args(JSON.stringify(JSON.stringify('{"city":"Rome"}'))), 'not_object')
