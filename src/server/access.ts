@@ -11,7 +11,8 @@ export type Grant = 'engine' | 'token' | 'open'
 
 export type AccessVerdict =
   | { readonly kind: 'granted'; readonly grant: Grant }
-  | { readonly kind: 'unauthorized'; readonly wrong: boolean }
+  /** `wrong`: a bearer token came that does not open the address. `opener`: whose token would have opened the address. */
+  | { readonly kind: 'unauthorized'; readonly wrong: boolean; readonly opener: 'engine' | 'call' }
   | { readonly kind: 'forbidden' }
   | { readonly kind: 'no_run' }
 
@@ -31,7 +32,9 @@ export async function judgeAccess(route: Route, request: FastifyRequest, parts: 
     return { kind: 'granted', grant: 'engine' }
   const byToken = route.access === 'run' || route.access === 'call'
   const token = byToken ? queryValue(request, 'token') : null
-  if (token === null) return { kind: 'unauthorized', wrong: bearer !== null }
+  if (token === null) {
+    return { kind: 'unauthorized', wrong: bearer !== null, opener: route.access === 'call' ? 'call' : 'engine' }
+  }
 
   const runId = parameter(request, 'run_id')
   if (route.access === 'call') {

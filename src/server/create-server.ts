@@ -212,6 +212,10 @@ function sendRefusal(
   switch (verdict.kind) {
     case 'unauthorized': {
       reply.header('www-authenticate', `Bearer realm="theloop"${verdict.wrong ? ', error="invalid_token"' : ''}`)
+      if (verdict.opener === 'call') {
+        const message = 'a late result is opened by the token of its call alone: post it to the whole result_url'
+        return sendError(reply, { code: 'unauthorized', message })
+      }
       const got = verdict.wrong ? 'the token is not one of this engine' : 'no token came'
       return sendError(reply, { code: 'unauthorized', message: `${got}: send Authorization: Bearer <engine token>` })
     }

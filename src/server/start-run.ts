@@ -1,6 +1,7 @@
 /** POST /runs (SPEC §3): from a body to 202, 200, a waited result, or the reason why nothing was started. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { assertNever } from '../contract/assert-never.ts'
+import { MAX_FAULTS } from '../contract/check.ts'
 import { thrownText } from '../contract/thrown-text.ts'
 import { parseTraceContext, type TraceContext } from '../contract/trace-context.ts'
 import type { AdmitOutcome, Admission } from '../runs/ports.ts'
@@ -57,7 +58,10 @@ function traceOf({ headers }: FastifyRequest): TraceContext | null {
 
 function refusal({ code, faults }: Extract<AdmissionAnswer, { kind: 'refused' }>): ErrorFacts {
   const count = faults.length === 1 ? 'one fault' : `${faults.length} faults`
-  return { code, message: `the request has ${count}: ${first(faults)}; all of them stand in details`, details: faults }
+  const cut = faults.length >= MAX_FAULTS
+  const had = cut ? `at least ${count}` : count
+  const told = cut ? 'the first of them stand in details, more may follow' : 'all of them stand in details'
+  return { code, message: `the request has ${had}: ${first(faults)}; ${told}`, details: faults }
 }
 
 function first(faults: Extract<AdmissionAnswer, { kind: 'refused' }>['faults']): string {

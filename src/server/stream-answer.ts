@@ -55,7 +55,7 @@ function formatOf(request: FastifyRequest): FormatName | null | 'unknown' {
 }
 
 function sendUnknownFormat(reply: FastifyReply): FastifyReply {
-  const message = `must be one of ${formatNames.join(', ')}, once; leave it out for the engine's own events`
+  const message = `must stand once and be ${formatNames.join(' or ')}; leave it out for the engine's own events`
   return sendError(reply, {
     code: 'invalid_request',
     message: 'the query has one fault: format is not known',

@@ -592,6 +592,23 @@ const ODD_VALUES: readonly Json[] = [
   UNKNOWN,
 ]
 
+test('§2.3 where more may be wrong than is told, the sentence does not say that all of it is', async () => {
+  const client = await engine.client()
+  const odd = (count: number) => Object.fromEntries(Array.from({ length: count }, (_none, at) => [`odd_${at}`, 1]))
+  for (const [count, told] of [
+    [49, /^the request has 49 faults: .* all of them stand in details$/],
+    [80, /^the request has at least 50 faults: .* the first of them stand in details, more may follow$/],
+  ] as const) {
+    const { message, details } = errorOf(
+      await client.post(JSON.stringify({ ...goodBody(), ...odd(count) })),
+      400,
+      'invalid_request',
+    )
+    assert.match(message, told)
+    assert.equal(details?.length, Math.min(count, 50))
+  }
+})
+
 test('§2.3 whatever stands in whatever place, the answer is 202 or a 400 with its paths, and never a bug', async () => {
   const client = await engine.client()
   const quick = { ...goodBody(), llm: { provider: 'scripted', model: 'x', params: {}, fallbacks: [] }, callback: null }

@@ -426,6 +426,8 @@ test('§9 SS-08: CORS stands on every status for an allowed origin, and never fo
     { url: stream_url, method: 'OPTIONS', status: 204 },
     { url: cancel_url, method: 'OPTIONS', status: 204 },
   ]
+  const { text } = await send({ url: `${stream_url}&format=sse` })
+  assert.match(text, /must stand once and be ai-sdk or ag-ui;/, 'nothing but formats is named as one')
   for (const { status, ...call } of calls) {
     const allowed = await send({ ...call, headers: { origin: ORIGIN } })
     assert.equal(allowed.status, status, `${call.method ?? 'GET'} ${call.url}`)

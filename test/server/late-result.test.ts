@@ -64,7 +64,8 @@ test('only the token of just this call opens the door, before the body is read',
     headers: { ...ENGINE, ...JSON_TYPE },
     body: '{}',
   })
-  assert.equal(engine.status, 401)
+  assert.deepEqual([engine.status, errorOf(engine).code], [401, 'unauthorized'])
+  assert.match(engine.text, /the token of its call alone/, 'and not that the engine token is none')
   assert.deepEqual(late.recorded, [])
 })
 

@@ -267,7 +267,7 @@ test('a format that is none, or stands twice, is 400 with those there are; never
     assert.equal(answer.status, 400, query)
     const { code, details } = errorOf(answer)
     assert.equal(code, 'invalid_request')
-    const message = "must be one of ai-sdk, ag-ui, once; leave it out for the engine's own events"
+    const message = "must stand once and be ai-sdk or ag-ui; leave it out for the engine's own events"
     assert.deepEqual(details, [{ path: 'format', message }])
   }
 })
