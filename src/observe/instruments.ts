@@ -214,7 +214,7 @@ class HistogramFamily extends Family<Distribution> implements Histogram {
 }
 
 function keyOf(values: readonly string[]): string {
-  return values.length === 1 ? (values[0] ?? '') : JSON.stringify(values)
+  return values.length < 2 ? (values[0] ?? '') : JSON.stringify(values)
 }
 
 function line(name: string, labels: string, value: number): string {
