@@ -260,7 +260,10 @@ function outsideMetrics(registry: Registry) {
       labels: closed('outcome'),
     }),
     stateWriteSeconds: registry.histogram(
-      { name: 'theloop_state_write_duration_seconds', help: 'One write to STATE_DIR, its wait for the disk included.' },
+      {
+        name: 'theloop_state_write_duration_seconds',
+        help: 'One write to STATE_DIR that waits for the disk, with its wait.',
+      },
       DISK_S,
     ),
     stateBytes: registry.counter({

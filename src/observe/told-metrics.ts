@@ -11,10 +11,10 @@ export function countAnswers(metrics: Pick<EngineMetrics, 'requests' | 'streamsD
 
 export function countStateWrites(
   metrics: Pick<EngineMetrics, 'stateWrites' | 'stateWriteSeconds' | 'stateBytes'>,
-): (write: { readonly bytes: number; readonly ms: number; readonly fault: string | null }) => void {
-  return ({ bytes, ms, fault }) => {
+): (write: { readonly bytes: number; readonly waitedMs: number | null; readonly fault: string | null }) => void {
+  return ({ bytes, waitedMs, fault }) => {
     metrics.stateWrites.add([fault === null ? 'ok' : 'failed'])
-    metrics.stateWriteSeconds.observe([], ms / 1000)
+    if (waitedMs !== null) metrics.stateWriteSeconds.observe([], waitedMs / 1000)
     metrics.stateBytes.add([], bytes)
   }
 }

@@ -37,7 +37,7 @@ import { doneEvent, endedEntry } from './runner.ts'
 import type { Sealer } from './sealer.ts'
 import type { OnWrite, When, WriteFault } from './spool-file.ts'
 import { Spool } from './spool.ts'
-import { loadKeys, loadRuns, type LeftRun, type LoadOptions } from './spool-load.ts'
+import { loadKeys, loadRuns, type LeftRun, type LoadOptions, type UnreadableFile } from './spool-load.ts'
 import { codeOf, type StateDisk } from './state-disk.ts'
 import { takeLock } from './state-lock.ts'
 import { progressOf, recordOf, toldAtFirst, type Accepted, type KnownKey } from './spool-record.ts'
@@ -330,17 +330,17 @@ class Durable implements RunStore, RunQueue {
     const options: LoadOptions = { directory, sealer, unreadableTtlMs: undeliveredTtlMs }
     const runs: EndedRun[] = []
     const again: RunId[] = []
-    const unreadable = (left: Extract<LeftRun, { kind: 'unreadable' }>) => {
-      const { name, code } = left
-      journal({ event: 'state_unreadable', run_id: name.replace(/\..*$/, ''), file: name, code })
+    const unreadable = (left: UnreadableFile) => {
+      const { runId, name, code } = left
+      journal({ event: 'state_unreadable', run_id: runId, file: name, code })
     }
     for await (const left of loadRuns(options)) {
       if (left.kind === 'ended' && left.stored !== null && left.again) again.push(left.runId)
       if (left.kind === 'unreadable') unreadable(left)
       else runs.push(left.kind === 'cut' ? await this.#endCut(left) : this.#takeUp(left))
     }
-    const { keys, names, unreadable: closed } = await loadKeys(options, Date.now())
-    for (const left of closed) if (left.kind === 'unreadable') unreadable(left)
+    const { keys, names, closed } = await loadKeys(options, Date.now())
+    for (const left of closed) unreadable(left)
     await this.#spool.replaceKeys(keys, names)
     this.memory.restore(runs, [...keys, ...this.#keys.values()])
     const undelivered = runs.filter(({ stored, delivery }) => !stored && delivery.state === 'pending')
@@ -357,7 +357,7 @@ class Durable implements RunStore, RunQueue {
   }
 
   /** It was going on: it ends now, and that is written before anybody is told. */
-  async #endCut({ runId, accepted, progresses, shown }: Extract<LeftRun, { kind: 'cut' }>): Promise<EndedRun> {
+  async #endCut({ runId, name, accepted, progresses, shown }: Extract<LeftRun, { kind: 'cut' }>): Promise<EndedRun> {
     const { journal, say, ticket, onLeft } = this.#options
     onLeft(runId, accepted.request.callback)
     const record = recordOf(runId, accepted, progresses)
@@ -366,7 +366,7 @@ class Durable implements RunStore, RunQueue {
     const bytes: ResultBytes = { json: JSON.stringify(result), status: result.status }
     const ended = endedOf(accepted, record, bytes, doneEvent(result))
     this.#keys.set(runId, accepted.key)
-    this.#noted(runId, 'result', await this.#spool.end(runId, ended, bytes.json))
+    this.#noted(runId, 'result', await this.#spool.end(runId, ended, bytes.json, name))
     // Its text may hold a secret of the request, and those are not kept.
     journal(endedEntry(result))
     return endedRun(runId, ended, bytes.json, { attempts: [], stored: null, isGone: false })

@@ -17,6 +17,8 @@ export interface SpoolPlace {
   readonly maker: FrameMaker
   /** The file is there already, good up to here; what is behind it goes with the first write. Absent: it is made. */
   readonly goodBytes?: number
+  /** It has been made already: it is empty, open under this handle, and its name is on the disk. Absent: it has not. */
+  readonly handle?: number
 }
 
 /** What all files have in common. */
@@ -32,8 +34,12 @@ export interface SpoolFileOptions {
   readonly syncName: () => Promise<WriteFault>
 }
 
-/** One write to STATE_DIR: its size, how long it took with its wait for the disk, and its fault. */
-export type OnWrite = (write: { readonly bytes: number; readonly ms: number; readonly fault: WriteFault }) => void
+/** One write to STATE_DIR: its size, how long it took where it waited for the disk (else null), and its fault. */
+export type OnWrite = (write: {
+  readonly bytes: number
+  readonly waitedMs: number | null
+  readonly fault: WriteFault
+}) => void
 
 export type InTurn = (sync: () => Promise<void>) => Promise<void>
 
@@ -68,7 +74,10 @@ const gathered = Buffer.allocUnsafeSlow(LARGE_BYTES)
 function joined(parts: readonly Buffer[]): Buffer {
   if (parts.reduce((sum, { length }) => sum + length, 0) >= LARGE_BYTES) return Buffer.concat(parts)
   let length = 0
-  for (const part of parts) length += part.copy(gathered, length)
+  for (const part of parts) {
+    gathered.set(part, length)
+    length += part.length
+  }
   return gathered.subarray(0, length)
 }
 
@@ -92,7 +101,7 @@ function contentOf(given: readonly Given[]): string {
 export class SpoolFile {
   readonly #place: SpoolPlace
   readonly #options: SpoolFileOptions
-  #file: number | null = null
+  #file: number | null
   #begun = false
   #fault: WriteFault = null
   /** Bytes that are there. */
@@ -108,12 +117,14 @@ export class SpoolFile {
   /** All that was given is written, and the disk is being waited for. */
   #syncing = false
   /** That it exists would outlast a loss of power. */
-  #isNamed = false
+  #isNamed: boolean
 
   constructor(place: SpoolPlace, options: SpoolFileOptions) {
     this.#place = place
     this.#options = options
     this.#written = place.goodBytes ?? 0
+    this.#file = place.handle ?? null
+    this.#isNamed = place.handle !== undefined
   }
 
   /** Resolves to what came of it, and of all before it. */
@@ -194,7 +205,8 @@ export class SpoolFile {
       const waiting = given.filter(({ synced }) => synced)
       const bytes = this.#written - before
       const unsynced = waiting.length > 0 ? await this.#synced() : null
-      this.#options.onWrite?.({ bytes, ms: performance.now() - from, fault: unsynced ?? this.#fault })
+      const waitedMs = waiting.length > 0 ? performance.now() - from : null
+      this.#options.onWrite?.({ bytes, waitedMs, fault: unsynced ?? this.#fault })
       for (const { told } of waiting) told(unsynced ?? this.#fault)
     }
     this.#working = null
@@ -215,7 +227,6 @@ export class SpoolFile {
   }
 
   #writeNow(file: number, content: string): WriteFault {
-    const from = performance.now()
     const before = this.#written
     try {
       const bytes = this.#bytesOf(content)
@@ -224,7 +235,7 @@ export class SpoolFile {
     } catch (error) {
       this.#fault = codeOf(error)
     }
-    this.#options.onWrite?.({ bytes: this.#written - before, ms: performance.now() - from, fault: this.#fault })
+    this.#options.onWrite?.({ bytes: this.#written - before, waitedMs: null, fault: this.#fault })
     return this.#fault
   }
 
@@ -247,7 +258,9 @@ export class SpoolFile {
     const file = this.#file
     if (file === null || this.#fault !== null) return this.#fault
     this.#syncing = true
-    const [broken, unnamed] = await Promise.all([this.#sync(file), this.#isNamed ? null : this.#options.syncName()])
+    const [broken, unnamed] = this.#isNamed
+      ? [await this.#sync(file), null]
+      : await Promise.all([this.#sync(file), this.#options.syncName()])
     this.#syncing = false
     this.#isNamed ||= unnamed === null
     // A name can be tried again; whether what was not synced is there nobody can tell.

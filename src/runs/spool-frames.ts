@@ -1,7 +1,10 @@
 /**
  * The bytes of a file in STATE_DIR: a head, then frames that are only ever added. Pure.
  *
- *     "theloop4" | salt (32) | length (4, big endian) | nonce + ciphertext + tag | length | …
+ *     "theloop5" | salt (32) | title (40) | length (4, big endian) | nonce + ciphertext + tag | length | …
+ *
+ * The title tells whose file it is, in clear and with spaces behind it: somebody who has not got the secret can still be told.
+ * Every frame is bound to it.
  *
  * A process can die, and power can go, inside any byte. What cannot be read from some byte on is a torn tail: it was never
  * promised to anybody, and is passed over. Only a file whose very first frame is whole and opens with no key is told apart:
@@ -9,9 +12,11 @@
  */
 import { SALT_BYTES, SEAL_BYTES, type FrameCipher, type Sealer } from './sealer.ts'
 
-const MAGIC = Buffer.from('theloop4')
-const HEAD_BYTES = MAGIC.length + SALT_BYTES
+const MAGIC = Buffer.from('theloop5')
 const LENGTH_BYTES = 4
+const TITLE_AT = MAGIC.length + SALT_BYTES
+const TITLE_BYTES = 40
+export const HEAD_BYTES = TITLE_AT + TITLE_BYTES
 
 /** Makes the frames of one file, in order. */
 export interface FrameMaker {
@@ -21,10 +26,11 @@ export interface FrameMaker {
   frame(content: string): readonly Buffer[]
 }
 
-/** `name`: the file's name; a file that is renamed cannot be read any more. */
-export function newFrames(sealer: Sealer, name: string): FrameMaker {
-  const { salt, cipher } = sealer.fresh(name)
-  return { head: Buffer.concat([MAGIC, salt]), ...maker(cipher, 0) }
+/** `title`: at most 40 characters of ASCII. */
+export function newFrames(sealer: Sealer, title: string): FrameMaker {
+  const { salt, cipher } = sealer.fresh(title)
+  const head = Buffer.concat([MAGIC, salt, Buffer.from(title.padEnd(TITLE_BYTES))])
+  return { head, ...maker(cipher, 0) }
 }
 
 function maker(cipher: FrameCipher, written: number): Pick<FrameMaker, 'frame'> {
@@ -38,6 +44,19 @@ function maker(cipher: FrameCipher, written: number): Pick<FrameMaker, 'frame'> 
       return [length, nonce, sealed, tag]
     },
   }
+}
+
+export type Head =
+  | { readonly kind: 'head'; readonly title: string }
+  /** The file ends inside it. */
+  | { readonly kind: 'short' }
+  /** None that this version writes. */
+  | { readonly kind: 'foreign' }
+
+export function headOf(bytes: Buffer): Head {
+  if (!MAGIC.subarray(0, bytes.length).equals(bytes.subarray(0, MAGIC.length))) return { kind: 'foreign' }
+  if (bytes.length < HEAD_BYTES) return { kind: 'short' }
+  return { kind: 'head', title: bytes.toString('latin1', TITLE_AT, HEAD_BYTES).trimEnd() }
 }
 
 export type Scan =
@@ -55,11 +74,12 @@ export type Scan =
   | { readonly kind: 'unreadable' }
 
 /** Reads as far as the bytes are good. Never throws. */
-export function scanFrames(bytes: Buffer, name: string, sealer: Sealer): Scan {
-  if (!MAGIC.subarray(0, bytes.length).equals(bytes.subarray(0, MAGIC.length))) return { kind: 'unreadable' }
-  const first = bytes.length < HEAD_BYTES ? null : sealedAt(bytes, HEAD_BYTES)
-  if (first === null) return { kind: 'empty' }
-  const ciphers = sealer.candidates(bytes.subarray(MAGIC.length, HEAD_BYTES), name)
+export function scanFrames(bytes: Buffer, sealer: Sealer): Scan {
+  const head = headOf(bytes)
+  if (head.kind === 'foreign') return { kind: 'unreadable' }
+  const first = head.kind === 'short' ? null : sealedAt(bytes, HEAD_BYTES)
+  if (head.kind === 'short' || first === null) return { kind: 'empty' }
+  const ciphers = sealer.candidates(bytes.subarray(MAGIC.length, TITLE_AT), head.title)
   const cipher = ciphers.find((candidate) => candidate.open(first, 0) !== null)
   if (cipher === undefined) return { kind: 'unreadable' }
 
@@ -72,8 +92,12 @@ export function scanFrames(bytes: Buffer, name: string, sealer: Sealer): Scan {
     frames.push(content)
     length += LENGTH_BYTES + sealed.length
   }
-  const head = bytes.subarray(0, HEAD_BYTES)
-  return { kind: 'read', frames, length, maker: { head, ...maker(cipher, frames.length) } }
+  return {
+    kind: 'read',
+    frames,
+    length,
+    maker: { head: bytes.subarray(0, HEAD_BYTES), ...maker(cipher, frames.length) },
+  }
 }
 
 /** The sealed frame that begins here; null where the file ends before it does. */

@@ -9,7 +9,7 @@ import type { Sealer } from './sealer.ts'
 import type { ShownText } from './shown-text.ts'
 import { codeOf } from './state-disk.ts'
 import type { LeftFile } from './spool.ts'
-import { scanFrames, type Scan } from './spool-frames.ts'
+import { HEAD_BYTES, headOf, scanFrames, type Scan } from './spool-frames.ts'
 import {
   decode,
   linesOf,
@@ -28,6 +28,8 @@ export type LeftRun =
   | {
       readonly kind: 'cut'
       readonly runId: RunId
+      /** Of its file. */
+      readonly name: string
       readonly accepted: Accepted
       readonly progresses: readonly Progress[]
       /** Of the step that was cut: what was shown since the last message was kept. */
@@ -45,8 +47,16 @@ export type LeftRun =
       readonly again: boolean
       readonly file: LeftFile
     }
-  /** No key opens this file, it cannot be read (`code`), or it is not what this version writes. */
-  | { readonly kind: 'unreadable'; readonly name: string; readonly code: string | null }
+  | UnreadableFile
+
+/** No key opens it, it cannot be read (`code`), or it is not what this version writes. */
+export interface UnreadableFile {
+  readonly kind: 'unreadable'
+  /** null: that is not known either. */
+  readonly runId: RunId | null
+  readonly name: string
+  readonly code: string | null
+}
 
 export interface LoadOptions {
   readonly directory: string
@@ -55,31 +65,78 @@ export interface LoadOptions {
   readonly unreadableTtlMs: number
 }
 
+/** Names of files of one run, by their titles. */
+interface FilesOfRun {
+  run?: string
+  ended?: string
+}
+
 /** Each run that was left behind, oldest first. */
 export async function* loadRuns(options: LoadOptions): AsyncGenerator<LeftRun> {
-  const names = new Set(await fs.readdir(options.directory))
-  const runIds = [...names].map((name) => name.replace(/\.(?:run|ended)$/, '')).filter(isRunId)
-  for (const runId of [...new Set(runIds)].toSorted()) {
-    const [ended, run] = [`${runId}.ended`, `${runId}.run`]
-    const newer = names.has(ended) ? await leftRun(runId, ended, options) : null
-    // Before anybody hears of the run: its end may be written under that name.
-    if (names.has(ended) && newer === null) await remove(options, ended)
-    const left = newer ?? (names.has(run) ? await leftRun(runId, run, options) : null)
+  const files = new Map<RunId, FilesOfRun>()
+  for (const name of (await fs.readdir(options.directory)).toSorted()) {
+    if (!name.endsWith('.run')) continue
+    const title = await titleOf(name, options)
+    if (title === null) await remove(options, name)
+    else if (!title.ok) yield await unreadable(name, title.code, options)
+    else {
+      const ofRun = files.get(title.runId) ?? {}
+      files.set(title.runId, ofRun)
+      // Somebody has copied it.
+      if (ofRun[title.kind] !== undefined) yield { kind: 'unreadable', runId: title.runId, name, code: 'EEXIST' }
+      else ofRun[title.kind] = name
+    }
+  }
+  for (const runId of [...files.keys()].toSorted()) {
+    const { run, ended } = files.get(runId) ?? {}
+    const newer = ended === undefined ? null : await leftRun(runId, ended, options)
+    // Before anybody hears of the run: its end may be written anew.
+    if (ended !== undefined && newer === null) await remove(options, ended)
+    const left = newer ?? (run === undefined ? null : await leftRun(runId, run, options))
     if (left !== null) yield left
     // What was never promised; and what was about to go when the engine was killed.
-    if (names.has(run) && (left === null || newer?.kind === 'ended')) await remove(options, run)
+    if (run !== undefined && (left === null || newer?.kind === 'ended')) await remove(options, run)
   }
+}
+
+type Title =
+  | { readonly ok: true; readonly runId: RunId; readonly kind: keyof FilesOfRun }
+  | { readonly ok: false; readonly code: string | null }
+
+/** null: it has none yet, so nothing in it was ever promised. */
+async function titleOf(name: string, { directory }: LoadOptions): Promise<Title | null> {
+  const path = join(directory, name)
+  try {
+    if (!(await isFile(path))) return { ok: false, code: null }
+    const head = headOf(await beginningOf(path))
+    if (head.kind === 'short') return null
+    const [, runId = '', kind] = head.kind === 'head' ? (/^(\w+)\.(run|ended)$/.exec(head.title) ?? []) : []
+    return isRunId(runId) ? { ok: true, runId, kind: kind as keyof FilesOfRun } : { ok: false, code: null }
+  } catch (error) {
+    return { ok: false, code: codeOf(error) }
+  }
+}
+
+/** A pipe or a device of such a name is none of ours, and reading it need not end. */
+async function isFile(path: string): Promise<boolean> {
+  return (await fs.lstat(path)).isFile()
+}
+
+async function beginningOf(path: string): Promise<Buffer> {
+  await using file = await fs.open(path)
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(HEAD_BYTES))
+  return buffer.subarray(0, bytesRead)
 }
 
 /** null: it was never promised to anybody, or the result in the place of another file is not whole yet. */
 async function leftRun(runId: RunId, name: string, options: LoadOptions): Promise<LeftRun | null> {
   const scan = await read(name, options)
-  if (scan.kind === 'unreadable') return gone(name, scan.code, options)
+  if (scan.kind === 'unreadable') return unreadable(name, scan.code, options, runId)
   if (scan.kind === 'empty') return null
   const lines = linesOf(scan.frames)
   const at = lines.findIndex((line) => resultOf(line) !== null)
-  const left = at < 0 ? cutRun(runId, lines) : endedRun(runId, lines.slice(at - 1), { name, ...scan })
-  return left ?? gone(name, null, options)
+  const left = at < 0 ? cutRun(runId, name, lines) : endedRun(runId, lines.slice(at - 1), { name, ...scan })
+  return left ?? unreadable(name, null, options, runId)
 }
 
 /** null: not what this version writes. */
@@ -102,13 +159,13 @@ function isAgain(notes: readonly SpoolEntry[]): boolean {
 }
 
 /** null: not what this version writes. */
-function cutRun(runId: RunId, lines: readonly string[]): LeftRun | null {
+function cutRun(runId: RunId, name: string, lines: readonly string[]): LeftRun | null {
   const [accepted, ...rest] = entriesOf(lines)
   if (accepted?.kind !== 'accepted') return null
   const progresses = rest.filter((entry) => entry.kind === 'progress')
   const kept = rest.findLastIndex((entry) => entry.kind === 'progress' && entry.messages !== undefined)
   const shown = rest.slice(kept + 1).filter((entry) => entry.kind === 'shown')
-  return { kind: 'cut', runId, accepted, progresses, shown }
+  return { kind: 'cut', runId, name, accepted, progresses, shown }
 }
 
 function entriesOf(lines: readonly string[]): SpoolEntry[] {
@@ -122,15 +179,15 @@ export async function loadKeys(
 ): Promise<{
   readonly keys: readonly KnownKey[]
   readonly names: readonly string[]
-  readonly unreadable: readonly LeftRun[]
+  readonly closed: readonly UnreadableFile[]
 }> {
   const keys: KnownKey[] = []
   const names: string[] = []
-  const unreadable: LeftRun[] = []
+  const closed: UnreadableFile[] = []
   for (const name of (await fs.readdir(options.directory)).filter((one) => /^keys-\d+$/.test(one))) {
     const scan = await read(name, options)
     if (scan.kind === 'unreadable') {
-      unreadable.push(await gone(name, scan.code, options))
+      closed.push(await unreadable(name, scan.code, options))
       continue
     }
     names.push(name)
@@ -138,7 +195,7 @@ export async function loadKeys(
       if (entry.kind === 'keys') keys.push(...entry.keys.filter(({ expiresAt }) => expiresAt > now))
     }
   }
-  return { keys, names, unreadable }
+  return { keys, names, closed }
 }
 
 async function read(
@@ -147,23 +204,28 @@ async function read(
 ): Promise<Exclude<Scan, { kind: 'unreadable' }> | { readonly kind: 'unreadable'; readonly code: string | null }> {
   const path = join(directory, name)
   try {
-    // A pipe or a device of that name is none of ours, and reading it need not end.
-    if (!(await fs.lstat(path)).isFile()) return { kind: 'unreadable', code: null }
-    const scan = scanFrames(await fs.readFile(path), name, sealer)
+    if (!(await isFile(path))) return { kind: 'unreadable', code: null }
+    const scan = scanFrames(await fs.readFile(path), sealer)
     return scan.kind === 'unreadable' ? { kind: 'unreadable', code: null } : scan
   } catch (error) {
     return { kind: 'unreadable', code: codeOf(error) }
   }
 }
 
-async function gone(name: string, code: string | null, options: LoadOptions): Promise<LeftRun> {
+/** Kept for a while; then it goes. */
+async function unreadable(
+  name: string,
+  code: string | null,
+  options: LoadOptions,
+  runId: RunId | null = null,
+): Promise<UnreadableFile> {
   try {
     const { mtimeMs } = await fs.lstat(join(options.directory, name))
     if (Date.now() - mtimeMs > options.unreadableTtlMs) await remove(options, name)
   } catch {
     // It is told as unreadable all the same.
   }
-  return { kind: 'unreadable', name, code }
+  return { kind: 'unreadable', runId, name, code }
 }
 
 async function remove({ directory }: LoadOptions, name: string): Promise<void> {

@@ -1,7 +1,8 @@
 /**
- * STATE_DIR: what outlasts the process, as files. A run has `<run_id>.run` from its beginning until it is let go; where its
- * end cannot be added to that, it takes its place as `<run_id>.ended`. Keys of runs that were let go stand in `keys-<ms>`.
- * Names tell no more than run ids and times; all content is sealed.
+ * STATE_DIR: what outlasts the process, as files. A run has one, titled `<run_id>.run`, from its beginning until it is let go;
+ * where its end cannot be added to that, another takes its place, titled `<run_id>.ended`. The name of either is `<chance>.run`,
+ * because most are made before there is a run. Keys of runs that were let go stand in `keys-<ms>`, which is title and name.
+ * Names and titles tell no more than run ids and times; all content is sealed.
  *
  * Nothing here rejects: a write that failed is the system's code for it. What a fault means for a run, `durable-runs.ts`
  * decides. Reading what was left behind: `spool-load.ts`.
@@ -17,6 +18,7 @@ import {
   type When,
   type WriteFault,
 } from './spool-file.ts'
+import { createPaths, createSpareFiles, type SpareFiles } from './spare-files.ts'
 import { codeOf, realDisk, type StateDisk } from './state-disk.ts'
 import { newFrames, type FrameMaker } from './spool-frames.ts'
 import { encode, frameOf, resultLine, type Accepted, type Ended, type KnownKey, type Progress } from './spool-record.ts'
@@ -38,9 +40,9 @@ export interface SpoolOptions {
 /** What `begin` answers beyond STATE_MAX_BYTES, beside the codes of the system. */
 const STATE_FULL = 'STATE_FULL'
 
-const runName = (runId: string) => `${runId}.run`
-const endedName = (runId: string) => `${runId}.ended`
-const keysName = (ms: number) => `keys-${ms}`
+const runTitle = (runId: string) => `${runId}.run`
+const endedTitle = (runId: string) => `${runId}.ended`
+const keysTitle = (ms: number) => `keys-${ms}`
 
 /** Keys are added to one file for so long; it goes when the last of them must have expired. */
 const KEYS_FILE_MS = 3_600_000
@@ -69,6 +71,8 @@ export class Spool {
   #bytes = 0
   readonly #disk: StateDisk
   readonly #common: SpoolFileOptions
+  readonly #newPath: () => string
+  readonly #spares: SpareFiles
   #directory: Promise<number> | null = null
   /** Files of ended runs that hold a handle, the one used longest ago first. */
   readonly #open = new Set<SpoolFile>()
@@ -86,13 +90,19 @@ export class Spool {
       inTurn: createTurns(),
       syncName: () => this.#syncDirectory(),
     }
+    this.#newPath = createPaths(options.directory)
+    this.#spares = createSpareFiles({
+      newPath: this.#newPath,
+      disk: this.#disk,
+      syncNames: () => this.#syncDirectory(),
+    })
   }
 
   /** The run is taken: resolves once that would outlast a loss of power. With a fault nothing of it is left. */
   async begin(runId: RunId, accepted: Accepted): Promise<WriteFault> {
     const content = encode(accepted)
     if (this.#bytes + content.length > this.#options.maxBytes) return STATE_FULL
-    const file = this.#newFile(runName(runId))
+    const file = this.#firstFile(runTitle(runId))
     this.#live.set(runId, file)
     const fault = await file.append(content, 'synced')
     if (fault === null) return null
@@ -114,15 +124,17 @@ export class Spool {
   /**
    * The result behind what led to it, or in its place; resolves once it would outlast a loss of power. Where it cannot be
    * written, what led to it goes too: told after a restart, it would be another end of the same run.
+   *
+   * `leftName`: the file of an earlier life that led to it.
    */
-  async end(runId: RunId, ended: Ended, json: string): Promise<WriteFault> {
+  async end(runId: RunId, ended: Ended, json: string, leftName?: string): Promise<WriteFault> {
     const content = frameOf([encode(ended), resultLine(json)])
     const file = this.#live.get(runId)
     this.#live.delete(runId)
     if (file !== undefined && (await this.#endIn(file, runId, content)) === null) return null
     const fault = await this.#endAnew(runId, content)
-    if (file === undefined) await this.#unlink(runName(runId))
-    else await file.remove()
+    if (leftName !== undefined) await this.#unlink(leftName)
+    await file?.remove()
     // There is more room now.
     return fault === null ? null : this.#endAnew(runId, content)
   }
@@ -137,7 +149,7 @@ export class Spool {
   }
 
   async #endAnew(runId: RunId, content: string): Promise<WriteFault> {
-    const file = this.#newFile(endedName(runId))
+    const file = this.#newFile(endedTitle(runId))
     const fault = await this.#endIn(file, runId, content)
     if (fault !== null) await file.remove()
     return fault
@@ -197,7 +209,7 @@ export class Spool {
     let file = current !== undefined && now - current.since < KEYS_FILE_MS ? current.file : null
     if (file === null) {
       await current?.file.rest()
-      file = this.#newFile(keysName(now))
+      file = this.#newFile(keysTitle(now), join(this.#options.directory, keysTitle(now)))
       this.#keys.push({ since: now, file })
       while ((this.#keys[0]?.since ?? now) < now - KEYS_KEPT_MS) await this.#keys.shift()?.file.remove()
     }
@@ -223,6 +235,7 @@ export class Spool {
     await this.#removing
     const files = [...this.#live.values(), ...[...this.#ended.values(), ...this.#keys].map(({ file }) => file)]
     for (const file of files) await file.rest()
+    await this.#spares.close()
     const directory = this.#directory
     this.#directory = null
     if (directory !== null) await directory.then((opened) => this.#disk.close(opened)).catch(() => {})
@@ -241,9 +254,15 @@ export class Spool {
     await file.rest()
   }
 
-  #newFile(name: string): SpoolFile {
-    const { directory, sealer } = this.#options
-    return new SpoolFile({ path: join(directory, name), maker: newFrames(sealer, name) }, this.#common)
+  /** Of a run that begins. */
+  #firstFile(title: string): SpoolFile {
+    const spare = this.#spares.take()
+    if (spare === null) return this.#newFile(title)
+    return new SpoolFile({ ...spare, maker: newFrames(this.#options.sealer, title) }, this.#common)
+  }
+
+  #newFile(title: string, path = this.#newPath()): SpoolFile {
+    return new SpoolFile({ path, maker: newFrames(this.#options.sealer, title) }, this.#common)
   }
 
   /** A file of an earlier life, of which nothing was counted. */

@@ -10,6 +10,8 @@ import fs from 'node:fs'
 export interface StateDisk {
   /** For adding at its end. `isNew`: it must not be there yet. Rejects with the system's error, as all of these do. */
   open(path: string, isNew: boolean): Promise<number>
+  /** Whether it is there. At once. */
+  isThere(path: string): boolean
   openDirectory(path: string): Promise<number>
   truncate(file: number, length: number): Promise<void>
   /** All of it, now. Throws the system's error. */
@@ -26,6 +28,7 @@ export interface StateDisk {
 
 export const realDisk: StateDisk = {
   open: (path, isNew) => told((done) => fs.open(path, isNew ? 'ax' : 'a', 0o600, done)),
+  isThere: (path) => fs.existsSync(path),
   openDirectory: (path) => told((done) => fs.open(path, 'r', done)),
   truncate: (file, length) => told((done) => fs.ftruncate(file, length, done)),
   write(file, bytes) {

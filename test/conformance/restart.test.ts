@@ -12,6 +12,7 @@ import { CALLBACK_SECRET, ENGINE_TOKEN, runToExit, type EngineProcess } from '..
 import { payloadOf, payloadText, startReceiver } from '../fakes/callback-receiver.ts'
 import { startOtlpReceiver } from '../fakes/otlp-receiver.ts'
 import { asksFor, says, startProvider } from '../fakes/provider-server.ts'
+import { pathOf, titles } from '../fakes/state-files.ts'
 import { hangs, ok, startTools } from '../fakes/tool-server.ts'
 import { type Accepted, EngineClient, errorOf, resultText, runBody, scripted, user } from './engine-client.ts'
 import { openStream } from './event-stream.ts'
@@ -67,7 +68,7 @@ test('§7.3 killed in the middle of a text: failed, engine_restarted, delivered,
   await reader.event('delta')
   const lastId = reader.events.at(-1)?.id ?? ''
   // What was shown is written within two seconds.
-  const size = () => statSync(join(folder, `${accepted.run_id}.run`)).size
+  const size = () => statSync(pathOf(folder, `${accepted.run_id}.run`)).size
   const before = size()
   await within(
     until(() => size() > before),
@@ -402,7 +403,7 @@ test('§7.3 what no secret opens is kept and told, and read once the right one i
   errorOf(await second.client.send(`/runs/${run_id}`), 404, 'run_not_found')
   second.engine.signal('SIGTERM')
   await second.engine.exited
-  assert.ok(readdirSync(folder).includes(`${run_id}.run`))
+  assert.ok(titles(folder).has(`${run_id}.run`))
 
   // Rotated: the new one seals, the old one still opens.
   const third = await start({ STATE_KEY: 'other-state-SECRET-key,first-state-SECRET-key' })

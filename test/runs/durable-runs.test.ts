@@ -19,6 +19,7 @@ import { loadRuns } from '../../src/runs/spool-load.ts'
 import { takeLock } from '../../src/runs/state-lock.ts'
 import { say } from '../fakes/engine.ts'
 import { runRequest, tool, userMessage } from '../fakes/run-request.ts'
+import { pathOf, titles } from '../fakes/state-files.ts'
 
 const sealer = createSealer(['a-secret-of-the-test'])
 const limits = {
@@ -344,9 +345,9 @@ test('a run has one file, from its beginning to its ack, and of its request only
     ...callback,
   })
   const frames = () => {
-    const name = `${run.runId}.run`
-    assert.deepEqual(readdirSync(directory).toSorted(), ['lock', name])
-    const scan = scanFrames(readFileSync(join(directory, name)), name, sealer)
+    const title = `${run.runId}.run`
+    assert.deepEqual([...titles(directory).keys()], [title])
+    const scan = scanFrames(readFileSync(pathOf(directory, title)), sealer)
     return scan.kind === 'read' ? scan.frames.map(String) : []
   }
   assert.equal(frames().length, 1)
@@ -411,11 +412,12 @@ test('whatever byte a file ends at, the next life starts: with the run, or witho
   // Of a run that was cut, the end stands in a file of its own.
   const cut = snapshot(t, going)
   await (await live(t, cut)).store.ack(run.runId)
-  for (const [source, name] of [
+  for (const [source, title] of [
     [ended, `${run.runId}.run`],
     [cut, `${run.runId}.ended`],
   ] as const) {
-    const bytes = readFileSync(join(source, name))
+    const bytes = readFileSync(pathOf(source, title))
+    const name = '1.run'
     const kinds: string[] = []
     for (let length = 0; length <= bytes.length; length += 1) {
       writeFileSync(join(torn, name), bytes.subarray(0, length))
@@ -424,15 +426,15 @@ test('whatever byte a file ends at, the next life starts: with the run, or witho
       const kind = left[0]?.kind ?? 'none'
       if (kinds.at(-1) !== kind) kinds.push(kind)
     }
-    assert.deepEqual(kinds, name.endsWith('.run') ? ['none', 'cut', 'ended'] : ['none', 'ended'])
+    assert.deepEqual(kinds, title.endsWith('.run') ? ['none', 'cut', 'ended'] : ['none', 'ended'])
     rmSync(join(torn, name))
   }
   // A result that was not whole yet: what led to it counts.
   cpSync(going, torn, { recursive: true })
-  writeFileSync(join(torn, `${run.runId}.ended`), readFileSync(join(cut, `${run.runId}.ended`)).subarray(0, 400))
+  writeFileSync(join(torn, '2.run'), readFileSync(pathOf(cut, `${run.runId}.ended`)).subarray(0, 400))
   const next = await live(t, torn)
   assert.equal((await next.store.get(run.runId))?.status, 'failed')
-  assert.deepEqual(readdirSync(torn).toSorted(), ['lock', `${run.runId}.ended`])
+  assert.deepEqual([...titles(torn).keys()], [`${run.runId}.ended`])
 })
 
 test('an ack is on the disk when it is answered, and a key outlives its run', async (t) => {
@@ -505,7 +507,7 @@ test('a run that cannot be written is taken back: its key, its session and its p
   await lease.finish(await lease.load(), { json: '{}', status: 'cancelled' }, done)
   assert.equal(await store.get(lease.runId), null)
   assert.equal(await events.read(lease.runId, undefined, lease.lost), null)
-  assert.deepEqual(readdirSync(directory), ['lock'])
+  assert.equal(titles(directory).size, 0)
 })
 
 test('of a run that could not be taken nothing is held once its loop has ended', async (t) => {
@@ -537,7 +539,7 @@ test('what is there counts against what may be, in the next life too, and counts
   assert.equal(await outcomeIn(await live(t, snapshot(t, directory), { maxBytes: 20_000 })), 'not_kept')
   const copy = snapshot(t, directory)
   const third = await live(t, copy, { maxBytes: 20_000, maxResults: 0 })
-  while (readdirSync(copy).some((name) => name.endsWith('.run'))) await new Promise(setImmediate)
+  while (titles(copy).size > 0) await new Promise(setImmediate)
   assert.equal(await outcomeIn(third), 'new')
 })
 
@@ -560,12 +562,12 @@ test('a folder that is removed while a run goes on: it ends in memory as ever, a
 
 test('files nobody can read are told and left alone', async (t) => {
   const directory = folder(t)
-  const name = 'run_01M8NVRYK2NQ8QRWHDSXEDPFH8.run'
+  const name = '1.run'
   writeFileSync(join(directory, name), 'noise')
   writeFileSync(join(directory, 'keys-1'), 'noise')
   writeFileSync(join(directory, 'README'), 'of the operator')
   // Reading a device or a pipe need not end.
-  const device = 'run_01M8NVRYK2NQ8QRWHDSXEDPFH9.run'
+  const device = '2.run'
   symlinkSync('/dev/null', join(directory, device))
   const { journal } = await live(t, directory)
   assert.deepEqual(
@@ -576,7 +578,7 @@ test('files nobody can read are told and left alone', async (t) => {
       ['state_unreadable', 'keys-1'],
     ],
   )
-  assert.deepEqual(readdirSync(directory).toSorted(), ['README', 'keys-1', 'lock', name, device])
+  assert.deepEqual(readdirSync(directory).toSorted(), [name, device, 'README', 'keys-1', 'lock'])
 })
 
 test('a lock holds against a living process, and is taken over from a dead one or a machine that fell silent', async (t) => {

@@ -8,7 +8,7 @@
  * Others go before, so that code is compiled and what is bounded by number (the journal's last entries, the values that are
  * redacted, whose session a run was) is full. What is held from there on must not grow.
  */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import timers from 'node:timers/promises'
@@ -146,7 +146,10 @@ async function dayLater(
     const { running, undelivered } = await health(engine)
     const streams = await metric(engine, 'theloop_streams_open')
     // What stays of a run that was let go of is its key (SPEC §7.3), many to a file.
-    const files = readdirSync(folder).filter((name) => name !== 'lock' && !name.startsWith('keys-'))
+    // Empty ones wait for the next runs.
+    const files = readdirSync(folder).filter(
+      (name) => name.endsWith('.run') && (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0) > 0,
+    )
     if (running + undelivered + streams + files.length > 0) {
       return `left: ${running} runs, ${undelivered} results, ${streams} streams, files ${files.slice(0, 5).join(' ')}`
     }
