@@ -2,7 +2,8 @@
  * What STATE_DIR costs: CPU time of a run, on the engine's main thread and in the whole process, what the 202 takes, and when
  * the first token is there, each against an engine without it. Harness, provider, tool and receiver are this process; the
  * engines are two others, and work side by side, so that what else the machine does meets both. Figures drift with the
- * machine and its disk; what the two differ by is the result.
+ * machine and its disk; what the two differ by is the result. Two processes of the same program differ by 2 % and more, as
+ * they happen to be compiled: so there are several pairs, begun in turn with the one and the other.
  *
  * Three kinds of run: a short one, which nobody watches; a chat, read while it is made; and that chat as a live model makes it,
  * 50 tokens a second, with model, tool and receiver behind TLS. The first two have tokens four times as fast and no TLS: they
@@ -18,7 +19,9 @@ import { namedCertificate } from '../test/egress/test-certificate.ts'
 import { startEngine, type Engine } from './state-engine.ts'
 import { startWorld, type Run } from './state-world.ts'
 
-const ROUNDS = 12
+const PAIRS = 4
+/** Of each kind, with each pair. */
+const ROUNDS = 4
 /** Between the beginnings of two that go on at once. */
 const SPREAD_MS = 37
 /** A process that has just begun compiles more than it runs. */
@@ -117,24 +120,38 @@ function tell(name: string, memory: Figures, state: Figures): void {
 const folder = mkdtempSync(join(process.argv[2] ?? tmpdir(), 'bench-state-'))
 const trusting = { NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') }
 writeFileSync(trusting.NODE_EXTRA_CA_CERTS, namedCertificate.cert)
-mkdirSync(join(folder, 'state'))
-const memory = await startEngine(trusting)
-const state = await startEngine({ ...trusting, STATE_DIR: join(folder, 'state') })
+
+async function startPair(number: number): Promise<{ readonly memory: Engine; readonly state: Engine }> {
+  const directory = join(folder, `${number}`)
+  mkdirSync(directory)
+  const startState = () => startEngine({ ...trusting, STATE_DIR: directory })
+  if (number % 2 === 0) return { memory: await startEngine(trusting), state: await startState() }
+  const state = await startState()
+  return { memory: await startEngine(trusting), state }
+}
+
+const started: Engine[] = []
+const measured = KINDS.map((kind) => ({ kind, memory: noFigures(), state: noFigures() }))
 try {
-  for (const { name, run, paceMs, runs, atOnce } of KINDS) {
-    const figures = [noFigures(), noFigures()] as const
-    const both = (count: number, most: number, [ofMemory, ofState]: readonly [Figures, Figures], pace: number) =>
-      Promise.all([
-        round(memory, { ...run, ...delayOf(pace) }, ofMemory, count, most),
-        round(state, { ...run, ...delayOf(pace) }, ofState, count, most),
-      ])
-    await both(WARM_RUNS, WARM_AT_ONCE, [noFigures(), noFigures()], 1)
-    for (let number = 0; number < ROUNDS; number += 1) await both(runs, atOnce, figures, paceMs)
-    tell(name, ...figures)
+  for (let number = 0; number < PAIRS; number += 1) {
+    const engines = await startPair(number)
+    started.push(engines.memory, engines.state)
+    for (const { kind, memory, state } of measured) {
+      const { run, paceMs, runs, atOnce } = kind
+      const both = (count: number, most: number, ofMemory: Figures, ofState: Figures, pace: number) =>
+        Promise.all([
+          round(engines.memory, { ...run, ...delayOf(pace) }, ofMemory, count, most),
+          round(engines.state, { ...run, ...delayOf(pace) }, ofState, count, most),
+        ])
+      await both(WARM_RUNS, WARM_AT_ONCE, noFigures(), noFigures(), 1)
+      for (let count = 0; count < ROUNDS; count += 1) await both(runs, atOnce, memory, state, paceMs)
+    }
+    engines.memory.kill()
+    engines.state.kill()
   }
+  for (const { kind, memory, state } of measured) tell(kind.name, memory, state)
 } finally {
-  memory.kill()
-  state.kill()
+  for (const engine of started) engine.kill()
   rmSync(folder, { recursive: true, force: true })
   world.close()
 }
