@@ -74,10 +74,7 @@ const gathered = Buffer.allocUnsafeSlow(LARGE_BYTES)
 function joined(parts: readonly Buffer[]): Buffer {
   if (parts.reduce((sum, { length }) => sum + length, 0) >= LARGE_BYTES) return Buffer.concat(parts)
   let length = 0
-  for (const part of parts) {
-    gathered.set(part, length)
-    length += part.length
-  }
+  for (const part of parts) length += part.copy(gathered, length)
   return gathered.subarray(0, length)
 }
 
@@ -258,9 +255,7 @@ export class SpoolFile {
     const file = this.#file
     if (file === null || this.#fault !== null) return this.#fault
     this.#syncing = true
-    const [broken, unnamed] = this.#isNamed
-      ? [await this.#sync(file), null]
-      : await Promise.all([this.#sync(file), this.#options.syncName()])
+    const [broken, unnamed] = await Promise.all([this.#sync(file), this.#isNamed ? null : this.#options.syncName()])
     this.#syncing = false
     this.#isNamed ||= unnamed === null
     // A name can be tried again; whether what was not synced is there nobody can tell.

@@ -40,15 +40,15 @@ export interface Progress {
   readonly kind: 'progress'
   readonly steps: number
   readonly attempting: RunRecord['attempting']
-  readonly messages?: readonly RunRecord['messages'][number][] | undefined
-  readonly toolCalls?: readonly RunRecord['toolCalls'][number][] | undefined
-  readonly pending?: readonly RunRecord['pending'][number][] | undefined
-  readonly attempts?: readonly RunRecord['attempts'][number][] | undefined
-  readonly warnings?: readonly RunRecord['warnings'][number][] | undefined
-  readonly batch?: Batch | null | undefined
-  readonly announced?: true | undefined
+  readonly messages?: RunRecord['messages']
+  readonly toolCalls?: RunRecord['toolCalls']
+  readonly pending?: RunRecord['pending']
+  readonly attempts?: RunRecord['attempts']
+  readonly warnings?: RunRecord['warnings']
+  readonly batch?: Batch | null
+  readonly announced?: true
   /** Calls of the open batch that have moved on. */
-  readonly calls?: readonly (Pick<BatchCall, 'attempts' | 'outcome'> & { readonly index: number })[] | undefined
+  readonly calls?: readonly (Pick<BatchCall, 'attempts' | 'outcome'> & { readonly index: number })[]
 }
 
 /** Text that was shown of the step that is under way. */
@@ -132,13 +132,11 @@ export function resultOf(line: string | undefined): string | null {
   return line?.startsWith(RESULT_MARK) === true ? line.slice(RESULT_MARK.length) : null
 }
 
-/** How much of a record has been told so far: of its lists how many items, of the open batch how far each call had come. */
+const LISTS = ['messages', 'toolCalls', 'pending', 'attempts', 'warnings'] as const
+
+/** How much of a record has been told so far. */
 export interface Told {
-  messages: number
-  toolCalls: number
-  pending: number
-  attempts: number
-  warnings: number
+  readonly counts: Record<(typeof LISTS)[number], number>
   steps: number
   attempting: RunRecord['attempting']
   announced: boolean
@@ -148,64 +146,38 @@ export interface Told {
 
 /** Nothing but what `accepted` says. */
 export function toldAtFirst(accepted: Accepted): Told {
-  return {
-    messages: 0,
-    toolCalls: 0,
-    pending: 0,
-    attempts: 0,
-    warnings: accepted.warnings.length,
-    steps: 0,
-    attempting: null,
-    announced: false,
-    batch: null,
-    calls: [],
-  }
+  const counts = { messages: 0, toolCalls: 0, pending: 0, attempts: 0, warnings: accepted.warnings.length }
+  return { counts, steps: 0, attempting: null, announced: false, batch: null, calls: [] }
 }
 
 /** What is new since the last time; moves `told` on. null: nothing is. */
 export function progressOf(record: RunRecord, told: Told): Progress | null {
-  const { steps, attempting, announced, batch } = record
-  const progress: Progress = {
-    kind: 'progress',
-    steps,
-    attempting,
-    messages: newOf(record.messages, told.messages),
-    toolCalls: newOf(record.toolCalls, told.toolCalls),
-    pending: newOf(record.pending, told.pending),
-    attempts: newOf(record.attempts, told.attempts),
-    warnings: newOf(record.warnings, told.warnings),
-    batch: batch === told.batch ? undefined : batch,
-    announced: announced && !told.announced ? true : undefined,
-    calls: batch === null || batch !== told.batch ? undefined : movedOn(batch, told),
+  const changes: Record<string, unknown> = {}
+  for (const list of LISTS) {
+    if (record[list].length > told.counts[list]) changes[list] = record[list].slice(told.counts[list])
+    told.counts[list] = record[list].length
   }
-  const isSame = steps === told.steps && attempting === told.attempting && !isAny(progress)
-  told.messages = record.messages.length
-  told.toolCalls = record.toolCalls.length
-  told.pending = record.pending.length
-  told.attempts = record.attempts.length
-  told.warnings = record.warnings.length
-  told.steps = steps
-  told.attempting = attempting
-  told.announced = announced
-  told.batch = batch
-  told.calls = batch?.calls.map(({ attempts, outcome }) => ({ attempts, outcome })) ?? []
-  return isSame ? null : progress
+  if (record.announced && !told.announced) changes['announced'] = true
+  told.announced = record.announced
+  if (record.batch !== told.batch) changes['batch'] = record.batch
+  else {
+    const calls = record.batch === null ? [] : movedOn(record.batch, told)
+    if (calls.length > 0) changes['calls'] = calls
+  }
+  const same = record.steps === told.steps && record.attempting === told.attempting
+  told.steps = record.steps
+  told.attempting = record.attempting
+  told.batch = record.batch
+  told.calls = record.batch?.calls.map(({ attempts, outcome }) => ({ attempts, outcome })) ?? []
+  if (same && Object.keys(changes).length === 0) return null
+  return { kind: 'progress', steps: record.steps, attempting: record.attempting, ...changes }
 }
 
-function isAny({ messages, toolCalls, pending, attempts, warnings, batch, announced, calls }: Progress): boolean {
-  return [messages, toolCalls, pending, attempts, warnings, batch, announced, calls].some((one) => one !== undefined)
-}
-
-function newOf<T>(list: readonly T[], told: number): readonly T[] | undefined {
-  return list.length > told ? list.slice(told) : undefined
-}
-
-function movedOn(batch: Batch, told: Told): Progress['calls'] {
-  const calls = batch.calls.flatMap(({ attempts, outcome }, index) => {
+function movedOn(batch: Batch, told: Told): NonNullable<Progress['calls']> {
+  return batch.calls.flatMap(({ attempts, outcome }, index) => {
     const before = told.calls[index]
     return before?.attempts === attempts && before.outcome === outcome ? [] : [{ index, attempts, outcome }]
   })
-  return calls.length > 0 ? calls : undefined
 }
 
 /** The record as it stood at the last commit that was written. */
