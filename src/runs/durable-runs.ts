@@ -330,17 +330,15 @@ class Durable implements RunStore, RunQueue {
     const options: LoadOptions = { directory, sealer, unreadableTtlMs: undeliveredTtlMs }
     const runs: EndedRun[] = []
     const again: RunId[] = []
-    const unreadable = (left: UnreadableFile) => {
-      const { runId, name, code } = left
+    const tellUnreadable = ({ runId, name, code }: UnreadableFile) =>
       journal({ event: 'state_unreadable', run_id: runId, file: name, code })
-    }
     for await (const left of loadRuns(options)) {
       if (left.kind === 'ended' && left.stored !== null && left.again) again.push(left.runId)
-      if (left.kind === 'unreadable') unreadable(left)
+      if (left.kind === 'unreadable') tellUnreadable(left)
       else runs.push(left.kind === 'cut' ? await this.#endCut(left) : this.#takeUp(left))
     }
-    const { keys, names, closed } = await loadKeys(options, Date.now())
-    for (const left of closed) unreadable(left)
+    const { keys, names, unreadable } = await loadKeys(options, Date.now())
+    for (const left of unreadable) tellUnreadable(left)
     await this.#spool.replaceKeys(keys, names)
     this.memory.restore(runs, [...keys, ...this.#keys.values()])
     const undelivered = runs.filter(({ stored, delivery }) => !stored && delivery.state === 'pending')

@@ -78,12 +78,12 @@ export async function* loadRuns(options: LoadOptions): AsyncGenerator<LeftRun> {
     if (!name.endsWith('.run')) continue
     const title = await titleOf(name, options)
     if (title === null) await remove(options, name)
-    else if (!title.ok) yield await unreadable(name, title.code, options)
+    else if (!title.ok) yield await unreadableFile(name, title.code, options)
     else {
       const ofRun = files.get(title.runId) ?? {}
       files.set(title.runId, ofRun)
       // Somebody has copied it.
-      if (ofRun[title.kind] !== undefined) yield { kind: 'unreadable', runId: title.runId, name, code: 'EEXIST' }
+      if (ofRun[title.kind] !== undefined) yield await unreadableFile(name, 'EEXIST', options, title.runId)
       else ofRun[title.kind] = name
     }
   }
@@ -131,12 +131,12 @@ async function beginningOf(path: string): Promise<Buffer> {
 /** null: it was never promised to anybody, or the result in the place of another file is not whole yet. */
 async function leftRun(runId: RunId, name: string, options: LoadOptions): Promise<LeftRun | null> {
   const scan = await read(name, options)
-  if (scan.kind === 'unreadable') return unreadable(name, scan.code, options, runId)
+  if (scan.kind === 'unreadable') return unreadableFile(name, scan.code, options, runId)
   if (scan.kind === 'empty') return null
   const lines = linesOf(scan.frames)
   const at = lines.findIndex((line) => resultOf(line) !== null)
   const left = at < 0 ? cutRun(runId, name, lines) : endedRun(runId, lines.slice(at - 1), { name, ...scan })
-  return left ?? unreadable(name, null, options, runId)
+  return left ?? unreadableFile(name, null, options, runId)
 }
 
 /** null: not what this version writes. */
@@ -179,15 +179,15 @@ export async function loadKeys(
 ): Promise<{
   readonly keys: readonly KnownKey[]
   readonly names: readonly string[]
-  readonly closed: readonly UnreadableFile[]
+  readonly unreadable: readonly UnreadableFile[]
 }> {
   const keys: KnownKey[] = []
   const names: string[] = []
-  const closed: UnreadableFile[] = []
+  const unreadable: UnreadableFile[] = []
   for (const name of (await fs.readdir(options.directory)).filter((one) => /^keys-\d+$/.test(one))) {
     const scan = await read(name, options)
     if (scan.kind === 'unreadable') {
-      closed.push(await unreadable(name, scan.code, options))
+      unreadable.push(await unreadableFile(name, scan.code, options))
       continue
     }
     names.push(name)
@@ -195,7 +195,7 @@ export async function loadKeys(
       if (entry.kind === 'keys') keys.push(...entry.keys.filter(({ expiresAt }) => expiresAt > now))
     }
   }
-  return { keys, names, closed }
+  return { keys, names, unreadable }
 }
 
 async function read(
@@ -213,7 +213,7 @@ async function read(
 }
 
 /** Kept for a while; then it goes. */
-async function unreadable(
+async function unreadableFile(
   name: string,
   code: string | null,
   options: LoadOptions,

@@ -355,6 +355,22 @@ test('a file of another version, and one that is damaged at its beginning, are t
   )
 })
 
+test('a copy of a file is told and left alone, and its run is known once', async (t) => {
+  const directory = folder(t)
+  const { runId } = await (await live(t, directory)).begin()
+  const copy = snapshot(t, directory)
+  cpSync(pathOf(copy, `${runId}.run`), join(copy, 'x-copy.run'))
+  const next = await live(t, copy)
+  assert.deepEqual(
+    next.journal
+      .filter(({ event }) => event === 'state_unreadable')
+      .map(({ run_id, file, code }) => [run_id, file, code]),
+    [[runId, 'x-copy.run', 'EEXIST']],
+  )
+  assert.equal((await next.store.get(runId))?.status, 'failed')
+  assert.ok(readdirSync(copy).includes('x-copy.run'))
+})
+
 test('whoever keeps secrets out of the journal is told what the runs left behind hold, before anything is journalled of them', async (t) => {
   const directory = folder(t)
   const first = await live(t, directory)
